@@ -1,0 +1,78 @@
+//! Executors and what they were given.
+
+use crate::{Label, Text};
+
+/// An executor; in local mode the one executor is `driver`.
+#[derive(Clone, Debug, Default)]
+pub struct Executor {
+    /// Executor id.
+    pub id: Label,
+    /// Host, without port.
+    pub host: Label,
+    /// Host and port of its block manager.
+    pub host_port: Option<Text>,
+    /// Cores; 0 when the log does not tell (1.3 and 1.4).
+    pub cores: u32,
+    /// When it was added, epoch ms.
+    pub added_ms: Option<i64>,
+    /// When it was removed, epoch ms.
+    pub removed_ms: Option<i64>,
+    /// Why, as written.
+    pub removed_reason: Option<Text>,
+    /// Storage memory, bytes.
+    pub max_memory_bytes: u64,
+    /// Storage memory on the heap, bytes, where told apart.
+    pub max_on_heap_bytes: Option<u64>,
+    /// Storage memory off the heap, bytes.
+    pub max_off_heap_bytes: Option<u64>,
+    /// Resource profile id.
+    pub resource_profile: u32,
+    /// Whether the log has an ExecutorAdded for it (a driver has none past local mode).
+    pub added: bool,
+    /// Highest value of each executor metric (`JVMHeapMemory`, …); empty when the log has none.
+    pub peaks: Vec<(Text, i64)>,
+    /// Exclusions (formerly blacklisting): when, and for which stage.
+    pub exclusions: Vec<Exclusion>,
+    /// Log links, attributes and resources as written, for display.
+    pub attributes: Vec<(Text, Text)>,
+}
+
+/// A time in which an executor got no tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exclusion {
+    /// From, epoch ms.
+    pub from_ms: i64,
+    /// Until, epoch ms.
+    pub until_ms: Option<i64>,
+    /// Stage and attempt it holds for; `None`: the whole application.
+    pub stage: Option<(u32, u32)>,
+    /// Task failures that led to it.
+    pub task_failures: u32,
+    /// Whether the whole node was excluded.
+    pub node: bool,
+}
+
+impl Executor {
+    /// Whether it is the driver.
+    #[must_use]
+    pub fn is_driver(&self) -> bool {
+        matches!(&*self.id, "driver" | "<driver>")
+    }
+
+    /// Highest value of an executor metric.
+    #[must_use]
+    pub fn peak(&self, name: &str) -> Option<i64> {
+        self.peaks.iter().find(|(n, _)| &**n == name).map(|(_, v)| *v)
+    }
+}
+
+/// What a resource profile asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResourceProfile {
+    /// Profile id; 0 is the default one.
+    pub id: u32,
+    /// Executor requests: name and amount (memory in MiB).
+    pub executor: Vec<(Text, i64)>,
+    /// Task requests: name and amount.
+    pub task: Vec<(Text, f64)>,
+}

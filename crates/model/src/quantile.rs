@@ -1,0 +1,79 @@
+//! Spark's quantiles: a value that occurred, never an interpolated one.
+
+use serde::{Deserialize, Serialize};
+
+/// The five values and the sum that Spark's Summary Metrics show for one metric of a stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// Smallest value.
+    pub min: i64,
+    /// 25th percentile.
+    pub p25: i64,
+    /// Median.
+    pub median: i64,
+    /// 75th percentile.
+    pub p75: i64,
+    /// Largest value.
+    pub max: i64,
+    /// Sum over the tasks; an estimate when only the five values were given.
+    pub sum: i64,
+    /// Number of values.
+    pub count: u64,
+}
+
+impl Quantiles {
+    /// Computes them as Spark does: sorted, the value at index `min(floor(q * n), n - 1)`.
+    #[must_use]
+    pub fn of(mut values: Vec<i64>) -> Self {
+        values.sort_unstable();
+        Self::of_sorted(&values)
+    }
+
+    /// As [`Quantiles::of`], for values that are in ascending order.
+    #[must_use]
+    pub fn of_sorted(sorted: &[i64]) -> Self {
+        let at = |q: f64| quantile(sorted, q).unwrap_or_default();
+        Self {
+            min: at(0.0),
+            p25: at(0.25),
+            median: at(0.5),
+            p75: at(0.75),
+            max: at(1.0),
+            sum: sorted.iter().fold(0, |a: i64, &b| a.saturating_add(b)),
+            count: sorted.len() as u64,
+        }
+    }
+
+    /// Largest value over the 75th percentile; `None` when that percentile is 0.
+    #[must_use]
+    pub fn max_over_p75(&self) -> Option<f64> {
+        (self.p75 > 0).then(|| self.max as f64 / self.p75 as f64)
+    }
+
+    /// Largest value over the median; `None` when the median is 0.
+    #[must_use]
+    pub fn max_over_median(&self) -> Option<f64> {
+        (self.median > 0).then(|| self.max as f64 / self.median as f64)
+    }
+}
+
+/// Spark's quantile `q` (0 to 1) of values in ascending order; `None` when there is none.
+#[must_use]
+pub fn quantile(sorted: &[i64], q: f64) -> Option<i64> {
+    let last = sorted.len().checked_sub(1)?;
+    let index = (q * sorted.len() as f64).floor().max(0.0) as usize;
+    Some(sorted[index.min(last)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_values_that_occurred() {
+        let q = Quantiles::of(vec![4, 1, 3, 2]);
+        assert_eq!((q.min, q.p25, q.median, q.p75, q.max, q.sum), (1, 2, 3, 4, 4, 10));
+        assert_eq!(Quantiles::of(vec![]), Quantiles::default());
+        assert_eq!(quantile(&[7], 0.5), Some(7));
+    }
+}
