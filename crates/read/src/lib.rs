@@ -1,1 +1,3 @@
+//! Reads what Spark and people leave behind.
 
+pub mod paste;
