@@ -35,6 +35,9 @@ static FAILURE: LazyLock<RegexSet> = LazyLock::new(|| {
         r"\bTotal size of serialized results\b|\bSerialized task \S+ was \d+ bytes",
         r"(?i)slow ?down\b.*\b(?:503|rate)|\b503\b.*slow ?down|\b429\b.*too many requests|status code:? (?:401|403|429|503)",
         r"\bSIGSEGV\b|\bSIGABRT\b|A fatal error has been detected by the Java Runtime Environment",
+        // Starts that failed, and time limits.
+        r"(?i)initial job has not accepted|init(?:ialization)?[ _-]script.*(?:fail|exit|error|non-zero)|insufficientinstancecapacity|cloud_provider_\w+|cluster (?:was )?terminated|imagepullbackoff|errimagepull|\bunschedulable\b|insufficient (?:cpu|memory)\b|did not initialize|driver has stopped|driver is up but",
+        r"(?i)\brun (?:exceeded|timed out)|\bjob timed out|exceeded (?:the )?(?:maximum |max |configured )?(?:timeout|execution time)",
         r"(?i)could not execute broadcast in|futures timed out after|not enough memory to build and broadcast|cannot broadcast the table",
     ])
 });

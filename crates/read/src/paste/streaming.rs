@@ -91,13 +91,6 @@ fn interval_ms(words: &str) -> Option<i64> {
     }
     let found = INTERVAL.captures(words)?;
     units::duration_ms(&found[1], &found[2].to_ascii_lowercase())
-        .or_else(|| {
-            units::duration_ms(
-                &found[1],
-                found[2].to_ascii_lowercase().trim_end_matches("illiseconds").trim_end_matches("illisecond"),
-            )
-        })
-        .or_else(|| found[2].to_ascii_lowercase().starts_with("milli").then(|| found[1].parse().ok())?)
 }
 
 fn batch(progress: &Value) -> Batch {

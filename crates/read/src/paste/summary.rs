@@ -185,7 +185,7 @@ mod tests {
         let stage = &app.stages[0];
         assert_eq!((stage.id, stage.attempt, stage.num_tasks), (14, 1, 20));
         let gc = stage.quantiles(Metric::GcMs);
-        assert_eq!((gc.count, gc.sum), (20, 140));
+        assert_eq!((gc.count, gc.sum), (20, 145));
     }
 
     #[test]

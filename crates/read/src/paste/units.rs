@@ -5,7 +5,7 @@ pub(super) fn duration_ms(number: &str, unit: &str) -> Option<i64> {
     let scale = match unit {
         "ns" => 1e-6,
         "us" | "µs" | "μs" => 1e-3,
-        "ms" => 1.0,
+        "ms" | "millis" | "millisecond" | "milliseconds" => 1.0,
         "s" | "sec" | "secs" | "second" | "seconds" => 1e3,
         "m" | "min" | "mins" | "minute" | "minutes" => 60e3,
         "h" | "hour" | "hours" => 3_600e3,
