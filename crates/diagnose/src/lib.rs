@@ -23,6 +23,7 @@
 //! nothing.
 
 pub mod budget;
+pub mod compare;
 mod config;
 pub mod context;
 pub mod draft;
@@ -35,6 +36,7 @@ mod source_line;
 pub mod words;
 
 pub use config::Config;
+pub use report::severity;
 
 /// Diagnoses an application.
 #[must_use]
