@@ -8,14 +8,20 @@
 //! that nobody knows are listed in [`model::Plan::unknown`].
 
 mod build;
+mod clean;
 mod complete;
+mod details;
 mod from_info;
 mod info;
 mod kind;
 mod list;
 mod operator;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod text;
+mod tree;
 
 pub use from_info::from_info;
 pub use info::{InfoMetric, InfoNode, NoPlanJson, PlanInfo};
+pub use text::{parse_sketch, parse_text};

@@ -73,6 +73,10 @@ fn codegen_id(name: &str, args: &str) -> Option<u32> {
 /// stands where the origin is now: false when the user gave the number of partitions.
 fn exchange(args: &str) -> Operator {
     let parts = split(args);
+    // Databricks broadcasts from executors: written as a shuffle, read as a broadcast.
+    if parts.iter().any(|part| part.ends_with("EXECUTOR_BROADCAST")) {
+        return Operator::BroadcastExchange { mode: "EXECUTOR_BROADCAST".to_owned() };
+    }
     let mut exchange = Exchange::default();
     for (at, part) in parts.iter().enumerate() {
         let lower = part.to_ascii_lowercase();
