@@ -39,6 +39,7 @@ mod source_line;
 pub mod words;
 
 pub use config::Config;
+pub use report::severity;
 
 /// Diagnoses an application.
 #[must_use]

@@ -83,9 +83,11 @@ fn kind_of(app: &Application, pasted: &Pasted) -> PasteKind {
     }
 }
 
-/// Plans in the text; the seam to the reader of `explain()` output.
-fn plans(_text: &str) -> Vec<model::Plan> {
-    Vec::new()
+/// Plans in the text. A driver log without one is not searched line by line for trees.
+fn plans(text: &str) -> Vec<model::Plan> {
+    let signs = ["== ", "+- ", ":- ", "Scan", "Exchange", "Join"];
+    let may_hold = signs.iter().any(|sign| text.contains(sign));
+    if may_hold { crate::plan::parse_text(start_of(text, MAX_TEXT_BYTES)) } else { Vec::new() }
 }
 
 /// The first `limit` bytes, cut at a character.
