@@ -75,11 +75,7 @@ fn look(head: Vec<u8>) -> Probe {
         None if broken && text.iter().all(u8::is_ascii_whitespace) => LooksLike::Damaged,
         None => judge(&text),
     };
-    Probe {
-        codec,
-        looks_like,
-        first_line: first_line(&text),
-    }
+    Probe { codec, looks_like, first_line: first_line(&text) }
 }
 
 /// Whether a line is a Spark event: an object with the key `Event`, whose value is text.
@@ -88,8 +84,7 @@ pub fn is_event_line(line: &[u8]) -> bool {
     line.starts_with(b"{")
         && memmem::find_iter(line, b"\"Event\"").any(|at| {
             let rest = line[at + b"\"Event\"".len()..].trim_ascii_start();
-            rest.strip_prefix(b":")
-                .is_some_and(|v| v.trim_ascii_start().starts_with(b"\""))
+            rest.strip_prefix(b":").is_some_and(|v| v.trim_ascii_start().starts_with(b"\""))
         })
 }
 
@@ -121,10 +116,7 @@ fn foreign(head: &[u8]) -> Option<LooksLike> {
         (b"PK\x03\x04", LooksLike::Zip),
         (b"PK\x05\x06", LooksLike::Zip),
         (b"\x04\x22\x4d\x18", LooksLike::Unsupported("lz4 frame")),
-        (
-            b"\xff\x06\0\0sNaPpY",
-            LooksLike::Unsupported("snappy frame"),
-        ),
+        (b"\xff\x06\0\0sNaPpY", LooksLike::Unsupported("snappy frame")),
         (b"\xfd7zXZ\0", LooksLike::Unsupported("xz")),
         (b"BZh", LooksLike::Unsupported("bzip2")),
         (b"7z\xbc\xaf\x27\x1c", LooksLike::Unsupported("7z")),
@@ -135,10 +127,7 @@ fn foreign(head: &[u8]) -> Option<LooksLike> {
     if head.get(257..262) == Some(b"ustar") {
         return Some(LooksLike::Unsupported("tar"));
     }
-    KNOWN
-        .iter()
-        .find(|(magic, _)| head.starts_with(magic))
-        .map(|(_, looks)| *looks)
+    KNOWN.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, looks)| *looks)
 }
 
 fn judge(text: &[u8]) -> LooksLike {
@@ -157,20 +146,14 @@ fn judge(text: &[u8]) -> LooksLike {
 fn is_text(bytes: &[u8]) -> bool {
     let valid = match std::str::from_utf8(bytes) {
         Ok(text) => text,
-        Err(e) if e.error_len().is_none() => {
-            std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default()
-        }
+        Err(e) if e.error_len().is_none() => std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default(),
         Err(_) => return false,
     };
     !valid.contains('\0')
 }
 
 fn first_line(text: &[u8]) -> String {
-    let line = text
-        .trim_ascii_start()
-        .split(|&b| b == b'\n')
-        .next()
-        .unwrap_or_default();
+    let line = text.trim_ascii_start().split(|&b| b == b'\n').next().unwrap_or_default();
     let line = &line[..line.len().min(FIRST_LINE_BYTES)];
     String::from_utf8_lossy(line).trim_end().to_owned()
 }

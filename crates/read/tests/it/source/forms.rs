@@ -87,11 +87,6 @@ fn parts_of_different_codecs_are_one_log() {
             .map(|(_, (l, c))| Part::bytes(c.to_string(), encode(c, &[&joined(l)], 300)));
         let (got, stats) = read(parts.collect(), &options(threads, small()));
         assert!(got.iter().map(|l| &l.bytes).eq(&lines));
-        assert!(
-            stats
-                .parts
-                .iter()
-                .all(|p| p.lines == 20 && p.name == p.codec.to_string())
-        );
+        assert!(stats.parts.iter().all(|p| p.lines == 20 && p.name == p.codec.to_string()));
     }
 }
