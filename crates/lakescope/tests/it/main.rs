@@ -1,0 +1,5 @@
+//! The binary and what it shows, from the outside.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod fixture;
+mod render;
