@@ -1,1 +1,3 @@
+//! Bytes in: event logs become `model::Application`.
 
+pub mod source;
