@@ -29,6 +29,7 @@ pub mod draft;
 mod report;
 pub mod rules;
 pub mod run_model;
+pub mod shuffle;
 pub mod sizing;
 pub mod slots;
 mod source_line;

@@ -64,7 +64,7 @@ fn finding(out: &mut String, chapter: &Chapter<'_>, report: &Report, look: &Look
     let mut facts = vec![format!("{}, {}", words::severity(root.severity), words::certainty(root.confidence))];
     facts.extend(words::place(&root.scope).iter().map(|part| escaped(part)));
     if let Some(saved) = words::saved(root, report.application.wall_ms, look.money.as_ref()) {
-        facts.push(format!("{}{}", if saved.time.is_some() { "saves " } else { "" }, escaped(&saved.range)));
+        facts.push(format!("{}{}{}", if saved.time.is_some() { "saves " } else { "" }, escaped(&saved.range), escaped(&saved.beside)));
     }
     facts.push(code(&root.id));
     put(out, format_args!("{}\n", facts.join(" · ")));
@@ -84,11 +84,11 @@ fn finding(out: &mut String, chapter: &Chapter<'_>, report: &Report, look: &Look
 }
 
 fn evidence(out: &mut String, finding: &Finding) {
-    if finding.evidence.is_empty() {
+    if words::evidence(finding).next().is_none() {
         return;
     }
     put(out, format_args!("\n| Evidence | Value | Limit | Where |\n| --- | ---: | ---: | --- |\n"));
-    for item in &finding.evidence {
+    for item in words::evidence(finding) {
         let limit = words::threshold(item).unwrap_or_default();
         let (label, value) = (words::label(item), words::value(item));
         put(out, format_args!("| {} | {} | {limit} | {} |\n", cell(&label), cell(&value), cell(&item.location)));

@@ -10,7 +10,7 @@ use model::{
 pub struct Money {
     /// Price of one core for an hour.
     pub per_core_hour: f64,
-    /// ISO code, e.g. `USD`.
+    /// A sign, or an ISO code: `$`, `USD`.
     pub currency: String,
 }
 
@@ -18,13 +18,18 @@ impl Money {
     /// What so much core time costs: `$18.40`.
     #[must_use]
     pub fn of(&self, core_ms: i64) -> String {
-        let amount = core_ms as f64 / 3_600_000.0 * self.per_core_hour;
+        let amount = self.amount(core_ms);
         match self.currency.as_str() {
             "USD" => format!("${amount:.2}"),
             "EUR" => format!("€{amount:.2}"),
             "GBP" => format!("£{amount:.2}"),
-            other => format!("{amount:.2} {other}"),
+            sign if !sign.contains(char::is_alphabetic) => format!("{sign}{amount:.2}"),
+            other => format!("{amount:.2} {}", super::one_line(other)),
         }
+    }
+
+    fn amount(&self, core_ms: i64) -> f64 {
+        core_ms as f64 / 3_600_000.0 * self.per_core_hour
     }
 }
 
@@ -114,6 +119,12 @@ fn listed<T: ToString>(what: &str, ids: &[T]) -> Option<String> {
     }
 }
 
+/// Evidence to show. What the estimate says is said with the saving, not once more.
+pub fn evidence(finding: &Finding) -> impl Iterator<Item = &Evidence> {
+    let said = |metric: &str| metric == "wall_ms" || metric.starts_with("saved_ms");
+    finding.evidence.iter().filter(move |e| !said(&e.metric))
+}
+
 /// Name of a measured thing: `shuffle_read_bytes_max` reads `shuffle read max`.
 #[must_use]
 pub fn label(evidence: &Evidence) -> String {
@@ -182,20 +193,22 @@ fn counted(x: f64, unit: &str) -> String {
 pub struct Saved {
     /// `−2 m 10 s`; `None` when the run would not be shorter.
     pub time: Option<String>,
-    /// `between 1 m 40 s and 2 m 41 s of 8 m 31 s`, or the core time where no run time is saved.
+    /// `1 m 40 s to 2 m 41 s`, or the core time where no run time is saved.
     pub range: String,
+    /// ` of 8 m 31 s, $0.40`: the whole and the price.
+    pub beside: String,
 }
 
 /// Words for the estimate of a finding; `None` when nothing is known.
 #[must_use]
 pub fn saved(finding: &Finding, wall_ms: i64, money: Option<&Money>) -> Option<Saved> {
     let estimate = finding.estimate.as_ref()?;
-    let cost = money.filter(|_| estimate.saved_core_ms > 0).map(|m| format!(", {}", m.of(estimate.saved_core_ms)));
+    let cost = money.filter(|m| m.amount(estimate.saved_core_ms) >= 0.005).map(|m| format!(", {}", m.of(estimate.saved_core_ms)));
     let cost = cost.unwrap_or_default();
     if estimate.saved_ms_high <= 0 {
         let core = core_time(estimate.saved_core_ms);
         return (estimate.saved_core_ms > 0)
-            .then(|| Saved { time: None, range: format!("no effect on the run time, {core}{cost}") });
+            .then(|| Saved { time: None, range: format!("no effect on the run time, {core}"), beside: cost });
     }
     let (low, high) = (Millis(estimate.saved_ms_low).to_string(), Millis(estimate.saved_ms_high).to_string());
     let range = match low == high || estimate.saved_ms_low <= 0 {
@@ -205,7 +218,8 @@ pub fn saved(finding: &Finding, wall_ms: i64, money: Option<&Money>) -> Option<S
     let whole = if wall_ms > 0 { format!(" of {}", Millis(wall_ms)) } else { String::new() };
     Some(Saved {
         time: Some(Millis(-estimate.saved_ms.max(1)).to_string()),
-        range: format!("{range}{whole}{cost}"),
+        range,
+        beside: format!("{whole}{cost}"),
     })
 }
 
@@ -229,6 +243,7 @@ pub enum Budget {
     Shuffle,
     Collect,
     Driver,
+    Start,
 }
 
 impl Budget {
@@ -239,6 +254,7 @@ impl Budget {
         let has = |words: &[&str]| words.iter().any(|w| name.contains(w));
         match () {
             () if has(&["garbage", "gc"]) => Self::Collect,
+            () if has(&["start"]) => Self::Start,
             () if has(&["shuffle", "i/o", "fetch", "reading", "writing"]) => Self::Shuffle,
             () if has(&["comput", "run", "busy", "useful"]) => Self::Compute,
             () if has(&["waiting", "tail", "few", "failed", "killed", "lost", "speculat", "one task"]) => Self::Wait,

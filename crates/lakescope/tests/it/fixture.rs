@@ -155,7 +155,7 @@ fn skew_remedies() -> Vec<Remedy> {
         },
         Remedy {
             kind: RemedyKind::Code,
-            text: "Or salt the key with k = 41".into(),
+            text: "Salt the key with k = 41 and add up in two steps".into(),
             computed_from: Some("ceil(38.2 GiB ÷ 964 MiB), largest over 75th percentile".into()),
             ..Remedy::default()
         },

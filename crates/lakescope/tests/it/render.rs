@@ -78,7 +78,10 @@ fn hostile_names_stay_text() {
     assert_eq!(html.matches("<pre").count(), html.matches("</pre>").count());
     let markdown = render::markdown(&report, &look(100, true));
     let outside_code: String = markdown.split("````").step_by(2).collect();
-    assert!(!outside_code.contains("<script") && !markdown.contains(obeyed), "{markdown}");
+    // In a line, code stands between two back-ticks, because the name holds one.
+    let raw = outside_code.lines().filter(|line| line.contains("<script") && !line.contains("``"));
+    assert_eq!(raw.count(), 0, "{markdown}");
+    assert!(!markdown.contains(obeyed), "{markdown}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub fn chapter(chapter: &Chapter<'_>, report: &Report, app: Option<&Application>
     let gain = match words::saved(root, report.application.wall_ms, look.money.as_ref()) {
         Some(saved) => match saved.time {
             Some(time) => format!("<b>{}</b><span>{}</span>", say(&time), say(&saved.range)),
-            None => format!("<span>{}</span>", say(&saved.range)),
+            None => format!("<span>{}{}</span>", say(&saved.range), say(&saved.beside)),
         },
         None => String::new(),
     };
@@ -91,12 +91,12 @@ fn stage_of<'a>(finding: &Finding, app: Option<&'a Application>) -> Option<&'a S
 }
 
 fn evidence_table(finding: &Finding) -> String {
-    if finding.evidence.is_empty() {
+    if words::evidence(finding).next().is_none() {
         return String::new();
     }
-    let limits = finding.evidence.iter().any(|e| e.threshold.is_some());
+    let limits = words::evidence(finding).any(|e| e.threshold.is_some());
     let mut rows = String::new();
-    for item in &finding.evidence {
+    for item in words::evidence(finding) {
         let value = words::value(item);
         let long = if value.chars().count() > 28 { "text" } else { "num" };
         let over = item.threshold.is_some();

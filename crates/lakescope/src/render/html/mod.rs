@@ -178,6 +178,7 @@ fn budget_class(budget: Budget) -> &'static str {
         Budget::Shuffle => "shuffle",
         Budget::Collect => "gc",
         Budget::Driver => "driver",
+        Budget::Start => "start",
     }
 }
 

@@ -190,7 +190,9 @@ impl<'a> Chart<'a> {
         if slots < 2.0 || length * SHARE_OF_WALL < BINS {
             return;
         }
-        let most = busy[best.0..best.1].iter().copied().fold(0.0, f64::max).round();
+        let mut between = busy[best.0..best.1].to_vec();
+        between.sort_unstable_by(f64::total_cmp);
+        let most = between[between.len() / 2].round();
         let time = Millis(self.wall * length as i64 / BINS as i64);
         let text = format!("{most:.0} of {} slots busy for {time}", words::slots(slots));
         let x = (best.0 + best.1) as f64 / 2.0 / BINS as f64 * 100.0;

@@ -41,6 +41,7 @@ fn look(part: &Part) -> (Role, char) {
         Budget::Shuffle => (Role::Shuffle, '▒'),
         Budget::Collect => (Role::Collect, '▚'),
         Budget::Driver => (Role::Driver, '░'),
+        Budget::Start => (Role::Driver, '∙'),
     }
 }
 

@@ -5,6 +5,7 @@ use super::{severity_mark, severity_role};
 use crate::render::story::{self, Chapter};
 use crate::render::{Look, words};
 use model::{Finding, Remedy, Report};
+use unicode_width::UnicodeWidthStr;
 
 /// How much of a finding is told; each level contains the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +36,13 @@ pub fn findings(report: &Report, look: &Look, room: usize) -> Paper {
         true => vec![Detail::All; chapters.len()],
         false => fitting(&chapters, report, look, room),
     };
+    let mut before = Detail::Title;
     for (chapter, detail) in chapters.iter().zip(&details) {
+        // A list of titles is set apart from a finding that is told above it.
+        if *detail == Detail::Title && before > Detail::Title {
+            page.blank();
+        }
+        before = *detail;
         page.append(told(chapter, report, look, *detail));
     }
     remainder(&mut page, &chapters[details.len()..], report, look);
@@ -124,7 +131,7 @@ fn title(page: &mut Paper, chapter: &Chapter<'_>, report: &Report, look: &Look, 
     if let Some(saved) = saved {
         let what = if saved.time.is_some() { "saves " } else { "" };
         spans.push(span(Role::Quiet, " · "));
-        spans.push(span(Role::Plain, format!("{what}{}", words::glued(&saved.range))));
+        spans.push(span(Role::Plain, format!("{what}{}", words::glued(&format!("{}{}", saved.range, saved.beside)))));
     }
     page.flow(&[span(Role::Plain, INDENT)], &spans);
 }
@@ -146,7 +153,7 @@ fn evidence(page: &mut Paper, finding: &Finding, detail: Detail) {
         return super::tables::evidence(page, finding, INDENT);
     }
     const SHOWN: usize = 4;
-    let numbers: Vec<String> = finding.evidence.iter().take(SHOWN).map(said).collect();
+    let numbers: Vec<String> = words::evidence(finding).take(SHOWN).map(said).collect();
     if !numbers.is_empty() {
         labelled(page, "shown by", &[span(Role::Plain, numbers.join(" · "))]);
     }
@@ -197,16 +204,18 @@ fn remedies(page: &mut Paper, finding: &Finding, detail: Detail) {
     }
 }
 
-/// Lines to copy, as they are; a longer piece than `max` lines is left to `--all`.
+/// Lines to copy, as they are. More than `max` lines, or too wide ones, are left to `--all`, which
+/// lets them run past the edge: cut code is worse than a long line.
 fn snippet(page: &mut Paper, remedy: &Remedy, max: usize) {
     let Some(text) = &remedy.snippet else { return };
-    if text.lines().count() > max {
+    let lead = " ".repeat(INDENT.len() + LABEL_WIDTH);
+    let text = text.replace('\t', "    ");
+    let wide = text.lines().any(|line| lead.len() + line.width() > page.width());
+    if text.lines().count() > max || (wide && max < usize::MAX) {
         return;
     }
-    let lead = " ".repeat(INDENT.len() + LABEL_WIDTH);
     for line in text.lines() {
-        let line = line.replace('\t', "    ");
-        page.line(&[span(Role::Plain, lead.clone()), span(Role::Code, line)]);
+        page.verbatim(&[span(Role::Plain, lead.clone()), span(Role::Code, line)]);
     }
 }
 

@@ -90,9 +90,9 @@ fn checked(page: &mut Paper, report: &Report, look: &Look) {
     page.blank();
     let lead = [span(Role::Good, "✓ "), span(Role::Quiet, "checked and fine: ")];
     if look.all {
-        page.flow(&lead, &[]);
+        page.line(&[span(Role::Good, "✓ "), span(Role::Strong, "Checked and fine")]);
         for item in &report.checked {
-            let result = format!("  {}", words::glued(&item.result));
+            let result = format!(": {}", words::glued(&item.result));
             page.flow(&[span(Role::Plain, "    ")], &[span(Role::Plain, &item.what), span(Role::Quiet, result)]);
         }
         return;

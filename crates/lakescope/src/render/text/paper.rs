@@ -89,11 +89,6 @@ impl Paper {
         self.lines.extend(other.lines);
     }
 
-    /// Cuts the page; for a passage that may not grow.
-    pub fn truncate(&mut self, len: usize) {
-        self.lines.truncate(len);
-    }
-
     /// Flows spans over as many lines as they need: the first begins with `lead`, the rest stand
     /// under what follows it.
     pub fn flow(&mut self, lead: &[Span], spans: &[Span]) {
@@ -121,6 +116,11 @@ impl Paper {
             line.extend(word.pieces);
         }
         self.lines.push(styled(&line));
+    }
+
+    /// Puts one line as it is, however wide.
+    pub fn verbatim(&mut self, spans: &[Span]) {
+        self.lines.push(styled(spans));
     }
 
     /// Puts one line as it is, cut to the width.

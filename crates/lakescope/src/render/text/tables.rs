@@ -15,9 +15,7 @@ pub fn tables(report: &Report, look: &Look) -> Paper {
 
 /// Evidence of a finding: what, value, the line it crossed, where it stands.
 pub fn evidence(page: &mut Paper, finding: &Finding, indent: &str) {
-    let rows: Vec<[String; 4]> = finding
-        .evidence
-        .iter()
+    let rows: Vec<[String; 4]> = words::evidence(finding)
         .map(|e| {
             let limit = words::threshold(e).map(|t| format!("over {t}")).unwrap_or_default();
             [words::label(e), words::value(e), limit, e.location.clone()]
@@ -55,11 +53,13 @@ fn core_time(page: &mut Paper, report: &Report, look: &Look) {
         return;
     }
     heading(page, "Where the core time went", &format!("slots × time, {}", words::core_time(total)));
-    for part in words::parts(&report.summary.core_time) {
-        let share = Share(part.ms as f64 / total as f64).to_string();
-        let money = look.money.as_ref().map(|m| m.of(part.ms)).unwrap_or_default();
-        row(page, &[(&part.name, 44), (&words::core_time(part.ms), -20), (&share, -8), (&money, -12)]);
-    }
+    let rows = words::parts(&report.summary.core_time).map(|part| {
+        let mut cells = vec![part.name.clone(), words::core_time(part.ms)];
+        cells.push(Share(part.ms as f64 / total as f64).to_string());
+        cells.extend(look.money.as_ref().map(|m| m.of(part.ms)));
+        cells
+    });
+    table(page, &rows.collect::<Vec<_>>());
 }
 
 fn counterfactuals(page: &mut Paper, report: &Report, look: &Look) {
@@ -69,37 +69,41 @@ fn counterfactuals(page: &mut Paper, report: &Report, look: &Look) {
     }
     let fit = report.summary.model.map(|m| format!("the model is {} off this run", Share(m.error)));
     heading(page, "What if", &fit.unwrap_or_default());
-    for other in &report.summary.counterfactuals {
-        let change = Share((other.wall_ms - wall) as f64 / wall.max(1) as f64).to_string();
-        let change = if other.wall_ms >= wall { format!("+{change}") } else { change.replace('-', "−") };
-        let money = look.money.as_ref().map(|m| m.of(other.core_ms)).unwrap_or_default();
-        let slots = format!("{} slots", words::slots(other.slots));
-        let cells = [
-            (other.change.as_str(), 34),
-            (slots.as_str(), -14),
-            (&Millis(other.wall_ms).to_string(), -12),
-            (&change, -9),
-            (&words::core_time(other.core_ms), -20),
-            (&money, -10),
-        ];
-        row(page, &cells);
-    }
+    let rows = report.summary.counterfactuals.iter().map(|other| {
+        let change = (other.wall_ms - wall) as f64 / wall.max(1) as f64;
+        let sign = if change < 0.0 { '−' } else { '+' };
+        let mut cells = vec![other.change.clone(), format!("{} slots", words::slots(other.slots))];
+        cells.push(Millis(other.wall_ms).to_string());
+        cells.push(format!("{sign}{}", Share(change.abs())));
+        cells.push(words::core_time(other.core_ms));
+        cells.extend(look.money.as_ref().map(|m| m.of(other.core_ms)));
+        cells
+    });
+    table(page, &rows.collect::<Vec<_>>());
 }
 
 fn heading(page: &mut Paper, title: &str, beside: &str) {
     page.blank();
     let beside = if beside.is_empty() { String::new() } else { format!("  {beside}") };
-    page.flow(&[], &[span(Role::Strong, title), span(Role::Quiet, words::glued(&beside))]);
+    page.line(&[span(Role::Strong, title), span(Role::Quiet, words::glued(&beside))]);
 }
 
-/// A row of cells; a negative width sets the cell to the right.
-fn row(page: &mut Paper, cells: &[(&str, i32)]) {
-    let mut spans: Vec<Span> = vec![span(Role::Plain, "  ")];
-    for (i, (text, width)) in cells.iter().enumerate() {
-        let gap = " ".repeat(width.unsigned_abs() as usize - text.width().min(width.unsigned_abs() as usize));
-        let role = if i == 0 { Role::Plain } else { Role::Quiet };
-        let cell = if *width < 0 { format!("{gap}{text}") } else { format!("{text}{gap}") };
-        spans.push(span(role, cell));
+/// Rows of cells in columns as wide as they need to be: the first to the left, the others, which
+/// are numbers, to the right.
+fn table(page: &mut Paper, rows: &[Vec<String>]) {
+    const GAP: usize = 3;
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |i: usize| rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.width()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for row in rows {
+        let mut spans: Vec<Span> = vec![span(Role::Plain, "  ")];
+        for (i, cell) in row.iter().enumerate() {
+            let fill = " ".repeat(widths[i] - cell.width());
+            spans.push(match i {
+                0 => span(Role::Plain, format!("{}{fill}", super::super::one_line(cell))),
+                _ => span(Role::Quiet, format!("{}{fill}{cell}", " ".repeat(GAP))),
+            });
+        }
+        page.line(&spans);
     }
-    page.line(&spans);
 }
