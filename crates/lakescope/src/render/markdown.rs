@@ -169,7 +169,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     escaped(&one_line(text))
 }
 

@@ -6,6 +6,7 @@
 mod clean;
 mod html;
 mod json;
+mod list;
 mod markdown;
 mod story;
 mod text;
@@ -14,9 +15,10 @@ mod words;
 pub use clean::{clean, one_line};
 pub use html::html;
 pub use json::json;
+pub use list::{list_html, list_markdown, list_text};
 pub use markdown::markdown;
-pub use text::{headline, text};
-pub use words::{Money, core_time, severity as severity_word};
+pub use text::text;
+pub use words::{Money, core_time};
 
 use clean::clean_report;
 

@@ -16,7 +16,6 @@ const STYLE: &str = include_str!("style.css");
 #[must_use]
 pub fn html(report: &Report, app: Option<&Application>, look: &Look) -> String {
     let report = &clean_report(report);
-    let title = escaped(&title(report));
     let mut body = String::new();
     body.push_str(&top(report));
     body.push_str("<main>");
@@ -27,6 +26,12 @@ pub fn html(report: &Report, app: Option<&Application>, look: &Look) -> String {
     body.push_str(&tables::tables(report, look));
     body.push_str(&tables::warnings(report));
     body.push_str("</main>");
+    page(&title(report), &body)
+}
+
+/// A whole page around a body.
+pub(super) fn page(title: &str, body: &str) -> String {
+    let title = escaped(title);
     // The policy keeps the promise: nothing is fetched, nothing runs.
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -54,7 +59,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Escaped text of one line whose numbers stay with their units.
-fn say(text: &str) -> String {
+pub(super) fn say(text: &str) -> String {
     escaped(&words::glued(&one_line(text)))
 }
 
@@ -214,7 +219,7 @@ fn passed(report: &Report) -> String {
     format!("<div class=\"passed\"><span>{}{n} checked and fine</span>{items}</div>", charts::icon(charts::CHECK))
 }
 
-fn severity_class(severity: Severity) -> &'static str {
+pub(super) fn severity_class(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical | Severity::High => "hot",
         Severity::Medium => "mid",

@@ -5,7 +5,7 @@
 
 mod bar;
 mod finding;
-mod paper;
+pub(super) mod paper;
 mod tables;
 
 use super::{Look, clean_report, words};
@@ -30,17 +30,11 @@ pub fn text(report: &Report, look: &Look) -> String {
     page.finish()
 }
 
-/// One line that says which application this is and how it stands, for a list of many.
-#[must_use]
-pub fn headline(report: &Report) -> String {
-    words::glued(&super::one_line(&report.summary.sentence))
-}
-
 fn head(report: &Report, look: &Look) -> Paper {
     let mut page = Paper::new(look.width);
-    let worst = report.summary.severity.map_or(Role::Good, severity_role);
-    let (mark, rest) = (severity_mark(report.summary.severity), words::glued(&report.summary.sentence));
-    page.flow(&[span(worst, format!("{mark} "))], &[span(Role::Strong, rest)]);
+    let (mark, role) = mark(report.summary.severity);
+    let sentence = words::glued(&report.summary.sentence);
+    page.flow(&[span(role, format!("{mark} "))], &[span(Role::Strong, sentence)]);
     page.blank();
     page.flow(&[span(Role::Plain, "  ")], &facts(report, look));
     if report.summary.time.iter().any(|part| part.ms > 0) {
@@ -116,8 +110,13 @@ fn warnings(page: &mut Paper, report: &Report, look: &Look) {
     }
 }
 
+/// Shape and look of a worst severity; a check when there is none.
+pub(super) fn mark(worst: Option<Severity>) -> (char, Role) {
+    (severity_mark(worst), worst.map_or(Role::Good, severity_role))
+}
+
 /// A shape for each severity, so that colour never stands alone.
-pub(super) fn severity_mark(severity: Option<Severity>) -> char {
+fn severity_mark(severity: Option<Severity>) -> char {
     match severity {
         Some(Severity::Critical) => '✖',
         Some(Severity::High) => '▲',
@@ -128,7 +127,7 @@ pub(super) fn severity_mark(severity: Option<Severity>) -> char {
     }
 }
 
-pub(super) fn severity_role(severity: Severity) -> Role {
+fn severity_role(severity: Severity) -> Role {
     match severity {
         Severity::Critical => Role::Critical,
         Severity::High => Role::High,
