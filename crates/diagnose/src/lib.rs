@@ -22,10 +22,14 @@
 //! never concludes from a name: renaming an application, a table or an operator's alias changes
 //! nothing.
 
+pub mod blame;
 pub mod budget;
+pub mod cause;
 mod config;
 pub mod context;
 pub mod draft;
+pub mod failure;
+pub mod incidents;
 mod report;
 pub mod rules;
 pub mod run_model;

@@ -1,6 +1,7 @@
 //! What tests share: where the labelled data is, writers of Spark's codecs, runners over
 //! labelled logs and cases. A development dependency only.
 
+pub mod cases;
 pub mod encode;
 
 use std::path::{Path, PathBuf};
