@@ -14,6 +14,7 @@
 //! ```
 
 use crate::sizing;
+use model::{Application, Metric, Operator, Quantiles, Stage};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,7 +31,6 @@ const SMALL_PARTITION_FACTOR: f64 = 0.2;
 
 /// A shuffle and the cluster that reads it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(default)]
 pub struct Shuffle {
     /// Bytes that the stage reads.
     pub bytes: i64,
@@ -145,6 +145,90 @@ pub enum Risk {
     LargestSpills,
     /// The usual task spills.
     AllSpill,
+}
+
+/// A stage as it ran, in the terms of this page.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recorded {
+    /// What it read, on what.
+    pub shuffle: Shuffle,
+    /// Tasks that ran.
+    pub tasks: i64,
+    /// How long it took, ms.
+    pub wall_ms: i64,
+    /// What playing the tasks that ran gives, ms.
+    pub played_ms: i64,
+}
+
+/// Reads a shuffle off a stage that ran; `None` when the stage reads none.
+#[must_use]
+pub fn of_stage(app: &Application, stage: &Stage, slots: f64) -> Option<Recorded> {
+    let read = stage.quantiles(Metric::ShuffleReadBytes);
+    let run_ms: i64 = stage.tasks.successful().map(|row| stage.tasks.value(Metric::DurationMs, row)).sum();
+    if read.sum <= 0 || run_ms <= 0 {
+        return None;
+    }
+    let defaults = Shuffle::default();
+    let factor = |key: &str, default: f64| app.conf(key).and_then(|v| v.trim().parse().ok()).unwrap_or(default);
+    let size = |key: &str, default: i64| app.conf_bytes(key, 1).filter(|b| *b > 0).unwrap_or(default);
+    let cores = (slots.round() as i64).max(1);
+    let (memory_per_core, cores_per_executor) = memory_of(app, cores);
+    let shuffle = Shuffle {
+        bytes: read.sum,
+        cores,
+        memory_per_core,
+        cores_per_executor,
+        memory_fraction: factor("spark.memory.fraction", defaults.memory_fraction),
+        skew: hot_share(&read),
+        adaptive: app.conf_bool("spark.sql.adaptive.enabled", app.version().is_none_or(|v| v >= (3, 2))),
+        join: joins(app, stage),
+        skew_factor: factor("spark.sql.adaptive.skewJoin.skewedPartitionFactor", defaults.skew_factor),
+        skew_threshold: size(
+            "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes",
+            defaults.skew_threshold,
+        ),
+        advisory: size("spark.sql.adaptive.advisoryPartitionSizeInBytes", defaults.advisory),
+        bytes_per_second: read.sum as f64 * 1e3 / run_ms as f64,
+        expansion: expansion(stage).unwrap_or(defaults.expansion),
+        ..defaults
+    };
+    // The tasks are what adaptive execution left; it must not act on them once more.
+    let as_ran = Shuffle { adaptive: false, ..shuffle.clone() };
+    let mut rows: Vec<usize> = stage.tasks.successful().collect();
+    rows.sort_unstable_by_key(|row| stage.tasks.value(Metric::LaunchMs, *row));
+    let sizes: Vec<i64> = rows.iter().map(|row| stage.tasks.value(Metric::ShuffleReadBytes, *row)).collect();
+    let played_ms = play_sizes(&as_ran, &sizes).stage_ms;
+    Some(Recorded { shuffle, tasks: sizes.len() as i64, wall_ms: stage.wall_ms(), played_ms })
+}
+
+/// Heap of an executor by its cores, and these; in local mode the driver is the executor.
+fn memory_of(app: &Application, slots: i64) -> (i64, i64) {
+    let local = app.conf("spark.master").is_some_and(|master| master.starts_with("local"));
+    let key = if local { "spark.driver.memory" } else { "spark.executor.memory" };
+    let heap = app.conf_bytes(key, MIB as u64).unwrap_or(1 << 30);
+    let known = app.executors.iter().filter(|e| local || !e.is_driver()).map(|e| i64::from(e.cores)).max();
+    let cores = known.filter(|cores| *cores > 0).unwrap_or(slots).max(1);
+    (heap / cores, cores)
+}
+
+/// Share of the bytes that the largest task has beyond the usual one.
+fn hot_share(read: &Quantiles) -> f64 {
+    match read.max_over_p75() {
+        Some(ratio) if ratio < 1.5 => 0.0,
+        _ => (read.max - read.median) as f64 / read.sum.max(1) as f64,
+    }
+}
+
+/// Whether a join of the stage's query takes its rows; without a plan it is taken for one.
+fn joins(app: &Application, stage: &Stage) -> bool {
+    let Some(sql) = stage.sql.and_then(|id| app.sql(id)) else { return true };
+    sql.plan().nodes.iter().any(|node| matches!(node.op, Operator::Join(_)))
+}
+
+/// Bytes in memory for a byte of shuffle, where spilling measured it.
+fn expansion(stage: &Stage) -> Option<f64> {
+    let (memory, disk) = (stage.sum(Metric::MemorySpillBytes), stage.sum(Metric::DiskSpillBytes));
+    (disk > 0 && memory > 0).then(|| (memory as f64 / disk as f64).clamp(1.0, 20.0))
 }
 
 /// Partitions so that each task reads about the target, in whole waves.

@@ -51,7 +51,7 @@ pub fn load(options: &Options) -> Result<Config> {
     figment = figment.merge(environment);
     for setting in &options.set {
         let (name, value) = assignment(setting, &names)?;
-        figment = figment.merge(Serialized::default(name, value));
+        figment = figment.merge(Serialized::default(&name, value));
     }
     if let Some(rate) = options.rate {
         figment = figment.merge(Serialized::default("core_hour_price", rate));

@@ -1,19 +1,16 @@
 //! `lakescope diagnose`: from an input to the answer.
 
 use crate::cli::Global;
-use crate::inputs::{self, Content, Findings, Found};
-use crate::progress::Watch;
+use crate::commands::reading::Reading;
+use crate::inputs::{self, Findings, Found};
 use crate::render::{self, Look, Money};
-use crate::{cli, output, settings};
-use anyhow::{Context, Result, bail};
+use crate::{output, settings};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use diagnose::Config;
-use model::{Application, PasteKind, Report, Severity, Warning};
-use read::source::{Limits, Note, Progress};
-use std::num::NonZeroUsize;
+use model::{Application, PasteKind, Report, Severity};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,33 +49,12 @@ pub struct Args {
     /// Exit with 1 when a finding is at least this bad.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<Level>,
-    /// Fail when anything of a log could not be read.
-    #[arg(long)]
-    pub strict: bool,
     /// Reading.
     #[command(flatten)]
     pub reading: Reading,
     /// Thresholds and prices.
     #[command(flatten)]
     pub settings: settings::Options,
-}
-
-/// Bounds of reading.
-#[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Reading")]
-pub struct Reading {
-    /// Memory for reading; what does not fit is left out and named.
-    #[arg(long, value_name = "SIZE", value_parser = cli::size)]
-    pub max_memory: Option<i64>,
-    /// Longest line that is read.
-    #[arg(long, value_name = "SIZE", value_parser = cli::size)]
-    pub max_line_bytes: Option<i64>,
-    /// Threads that parse [default: one a core].
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
-    /// Show no progress bar.
-    #[arg(long)]
-    pub no_progress: bool,
 }
 
 /// Kinds of input.
@@ -151,7 +127,7 @@ impl Session<'_> {
                 output::remark(&format!("passed over {name}: {why}"));
             }
         }
-        if self.args.strict
+        if self.args.reading.strict
             && let Some((name, why)) = all.skipped.first()
         {
             bail!("cannot read {name}: it {why} (--strict)");
@@ -211,7 +187,7 @@ impl Session<'_> {
             let name = one.name.clone();
             match self.read(one) {
                 Ok(app) => reports.push(diagnose::diagnose(&app, &self.config)),
-                Err(error) if self.args.strict => return Err(error),
+                Err(error) if self.args.reading.strict => return Err(error),
                 Err(error) => {
                     if !self.global.quiet {
                         output::complain(self.global.color, "warning", &format!("{name} is left out: {error:#}"));
@@ -234,60 +210,8 @@ impl Session<'_> {
     }
 
     fn read(&self, found: Found) -> Result<Application> {
-        let begun = Instant::now();
-        let mut app = match found.content {
-            Content::Text(text) => return Ok(self.pasted(&text)),
-            Content::Log(parts) => {
-                let total = parts.iter().map(|part| part.size).sum::<Option<u64>>().unwrap_or_default();
-                let options = self.options();
-                let wanted = !self.global.quiet && !self.args.reading.no_progress;
-                let _watch = Watch::start(&found.name, total, options.progress.clone(), wanted);
-                read::event_log(parts, &options).with_context(|| format!("cannot read {}", found.name))?
-            }
-        };
-        app.log.in_progress |= found.in_progress;
-        self.note(&mut app, &found.notes)?;
-        if self.global.verbose {
-            output::remark(&read_remark(&app, begun));
-        }
-        Ok(app)
-    }
-
-    /// What the names of the files say about the log.
-    fn note(&self, app: &mut Application, notes: &[Note]) -> Result<()> {
-        for note in notes {
-            if self.args.strict && matches!(note, Note::MissingFiles { .. }) {
-                bail!("the log is damaged: {note} (--strict)");
-            }
-            app.log.warnings.push(Warning { code: "LOG_PARTIAL".to_owned(), text: note.to_string() });
-        }
-        Ok(())
-    }
-
-    fn pasted(&self, text: &str) -> Application {
-        let kind = self.args.kind.and_then(|kind| match kind {
-            Kind::Log => None,
-            Kind::Plan => Some(PasteKind::Plan),
-            Kind::Stack => Some(PasteKind::Stack),
-            Kind::StageMetrics => Some(PasteKind::StageMetrics),
-            Kind::Streaming => Some(PasteKind::Streaming),
-            Kind::Question => Some(PasteKind::Question),
-        });
-        read::paste::read(text, kind)
-    }
-
-    fn options(&self) -> read::Options {
-        let reading = &self.args.reading;
-        let mut limits = Limits::default();
-        if let Some(bytes) = reading.max_memory {
-            limits.max_memory_bytes = bytes.unsigned_abs();
-        }
-        if let Some(bytes) = reading.max_line_bytes {
-            limits.max_line_bytes = bytes.unsigned_abs();
-        }
-        let defaults = read::Options::default();
-        let threads = reading.threads.unwrap_or(defaults.threads);
-        read::Options { limits, threads, strict: self.args.strict, progress: Progress::default() }
+        let kind = self.args.kind.and_then(Kind::of_paste);
+        self.args.reading.read(found, kind, self.global)
     }
 
     fn look(&self) -> Look {
@@ -315,16 +239,17 @@ fn saved_ms(report: &Report) -> i64 {
     report.findings.first().and_then(|f| f.estimate.as_ref()).map_or(0, |e| e.saved_ms)
 }
 
-fn read_remark(app: &Application, begun: Instant) -> String {
-    let (log, ms) = (&app.log, begun.elapsed().as_millis() as i64);
-    format!(
-        "read {}: {} lines, {} ({} stored) in {}",
-        app.id,
-        model::Count(log.lines),
-        model::Bytes(log.bytes),
-        model::Bytes(log.bytes_stored),
-        model::Millis(ms)
-    )
+impl Kind {
+    fn of_paste(self) -> Option<PasteKind> {
+        match self {
+            Self::Log => None,
+            Self::Plan => Some(PasteKind::Plan),
+            Self::Stack => Some(PasteKind::Stack),
+            Self::StageMetrics => Some(PasteKind::StageMetrics),
+            Self::Streaming => Some(PasteKind::Streaming),
+            Self::Question => Some(PasteKind::Question),
+        }
+    }
 }
 
 impl From<Level> for Severity {

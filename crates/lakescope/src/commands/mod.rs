@@ -2,6 +2,7 @@
 
 pub mod diagnose;
 pub mod documents;
+pub mod reading;
 pub mod rules;
 pub mod shuffle;
 

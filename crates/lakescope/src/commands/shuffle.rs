@@ -1,10 +1,11 @@
 //! `lakescope shuffle`: a calculator for partitions, waves and the wait for the slowest task.
 
 use crate::cli::{self, Global};
+use crate::commands::reading::Reading;
 use crate::output;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
-use diagnose::shuffle::{self, Outcome, Risk, Shuffle};
+use diagnose::shuffle::{self, Outcome, Recorded, Risk, Shuffle};
 use model::{Bytes, Count, Factor, Millis, Share};
 use serde::Serialize;
 use std::fmt::Write;
@@ -14,45 +15,56 @@ const EXAMPLES: &str = "\
 Examples:
   lakescope shuffle --bytes 412GB --cores 64 --memory-per-core 4GB
   lakescope shuffle --bytes 412GB --cores 64 --memory-per-core 4GB --skew 0.4 --aqe off
-  lakescope shuffle --bytes 64GB --cores 32 --memory-per-core 2GB --partitions 200 --format json";
+  lakescope shuffle --bytes 64GB --cores 32 --memory-per-core 2GB --partitions 200 --format json
+  lakescope shuffle --from app.zstd --stage 14
+  lakescope shuffle --from app.zstd --stage 14 --partitions 800 --aqe off";
 
 /// Compute partitions, waves and waiting time of a shuffle.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Bytes that the stage reads.
-    #[arg(long, value_name = "SIZE", value_parser = cli::size)]
-    pub bytes: i64,
+    #[arg(long, value_name = "SIZE", value_parser = cli::size, required_unless_present = "from")]
+    pub bytes: Option<i64>,
     /// Slots: cores over all executors.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000))]
-    pub cores: i64,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000), required_unless_present = "from")]
+    pub cores: Option<i64>,
     /// Heap of an executor divided by its cores.
-    #[arg(long, value_name = "SIZE", value_parser = cli::size)]
-    pub memory_per_core: i64,
+    #[arg(long, value_name = "SIZE", value_parser = cli::size, required_unless_present = "from")]
+    pub memory_per_core: Option<i64>,
+    /// Fill everything from a stage of this event log; options given beside it win.
+    #[arg(long, value_name = "LOG", requires = "stage")]
+    pub from: Option<String>,
+    /// The stage that reads the shuffle.
+    #[arg(long, value_name = "ID", requires = "from")]
+    pub stage: Option<u32>,
     /// Bytes that a task should read.
     #[arg(long, value_name = "SIZE", value_parser = cli::size, default_value = "128MB")]
     pub target: i64,
     /// Share of the rows that have the most frequent key, 0 to 1.
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
-    pub skew: f64,
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub skew: Option<f64>,
     /// Whether adaptive execution is on.
-    #[arg(long, value_enum, default_value_t = Switch::On)]
-    pub aqe: Switch,
+    #[arg(long, value_enum)]
+    pub aqe: Option<Switch>,
     /// What the stage does with the rows; adaptive execution splits joins only.
-    #[arg(long, value_enum, default_value_t = Operation::Join)]
-    pub operation: Operation,
+    #[arg(long, value_enum)]
+    pub operation: Option<Operation>,
     /// Partitions to look at [default: those proposed].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000))]
     pub partitions: Option<i64>,
-    /// Cores of an executor.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(i64).range(1..=1_024))]
-    pub cores_per_executor: i64,
-    /// Bytes that one core gets through in a second.
-    #[arg(long, value_name = "SIZE", value_parser = cli::size, default_value = "32MB")]
-    pub bytes_per_second: i64,
+    /// Cores of an executor [default: 4].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_024))]
+    pub cores_per_executor: Option<i64>,
+    /// Bytes that one core gets through in a second [default: 32MB].
+    #[arg(long, value_name = "SIZE", value_parser = cli::size)]
+    pub bytes_per_second: Option<i64>,
     /// How the answer is written.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Reading.
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 /// On or off.
@@ -95,31 +107,56 @@ struct Answer<'a> {
     proposed_partitions: i64,
     outcome: Outcome,
     others: Vec<Outcome>,
+    /// The stage as it ran, where it comes from a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<&'a Recorded>,
 }
 
 pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
-    let given = Shuffle {
-        bytes: args.bytes,
-        cores: args.cores,
-        memory_per_core: args.memory_per_core,
-        cores_per_executor: args.cores_per_executor,
-        target: args.target,
-        skew: args.skew,
-        adaptive: args.aqe == Switch::On,
-        join: args.operation == Operation::Join,
-        bytes_per_second: args.bytes_per_second as f64,
-        ..Shuffle::default()
+    let recorded = match (&args.from, args.stage) {
+        (Some(log), Some(stage)) => Some(recorded(args, global, log, stage)?),
+        _ => None,
     };
+    let given = given(args, recorded.as_ref().map(|r| r.shuffle.clone()).unwrap_or_default());
     let proposed_partitions = shuffle::propose(&given);
     let chosen = args.partitions.unwrap_or(proposed_partitions);
     let others = choices(proposed_partitions, chosen).into_iter().map(|n| shuffle::play(&given, n)).collect();
-    let answer = Answer { given: &given, proposed_partitions, outcome: shuffle::play(&given, chosen), others };
+    let outcome = shuffle::play(&given, chosen);
+    let answer = Answer { given: &given, proposed_partitions, outcome, others, recorded: recorded.as_ref() };
     let text = match args.format {
         Format::Text => text(&answer, global.columns()),
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&answer)?),
     };
     output::put(&text, None, global.color)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The last attempt of a stage in a log.
+fn recorded(args: &Args, global: &Global, log: &str, id: u32) -> Result<Recorded> {
+    let app = args.reading.only(log, global)?;
+    let stage = app.stages.iter().rev().find(|s| s.id == id && !s.tasks.is_empty());
+    let Some(stage) = stage else { bail!("no stage {id} with tasks in {log}; `lakescope diagnose` names stages") };
+    let slots = diagnose::diagnose(&app, &diagnose::Config::default()).summary.slots;
+    match shuffle::of_stage(&app, stage, slots) {
+        Some(recorded) => Ok(recorded),
+        None => bail!("stage {id} of {log} reads no shuffle; choose one that does"),
+    }
+}
+
+/// What was asked for, on top of what a log says.
+fn given(args: &Args, from: Shuffle) -> Shuffle {
+    Shuffle {
+        bytes: args.bytes.unwrap_or(from.bytes),
+        cores: args.cores.unwrap_or(from.cores),
+        memory_per_core: args.memory_per_core.unwrap_or(from.memory_per_core),
+        cores_per_executor: args.cores_per_executor.unwrap_or(from.cores_per_executor),
+        target: args.target,
+        skew: args.skew.unwrap_or(from.skew),
+        adaptive: args.aqe.map_or(from.adaptive, |aqe| aqe == Switch::On),
+        join: args.operation.map_or(from.join, |operation| operation == Operation::Join),
+        bytes_per_second: args.bytes_per_second.map_or(from.bytes_per_second, |bytes| bytes as f64),
+        ..from
+    }
 }
 
 /// Numbers of partitions to compare: around the proposal, Spark's default, and what was asked.
@@ -138,6 +175,9 @@ fn text(answer: &Answer<'_>, width: usize) -> String {
     let mut line = |label: &str, value: String| {
         let _ = writeln!(text, "  {label:<14}{value}");
     };
+    if let Some(recorded) = answer.recorded {
+        line("as it ran", as_it_ran(recorded));
+    }
     line("partitions", partitions(answer));
     line("a task reads", format!("{}, the largest {}", bytes(o.task_bytes), bytes(o.largest_bytes)));
     line("waves", format!("{} tasks on {} slots: {} rounds", Count(o.tasks as u64), Count(given.cores as u64), o.waves));
@@ -148,8 +188,20 @@ fn text(answer: &Answer<'_>, width: usize) -> String {
     let _ = writeln!(text, "\n  Run time by number of partitions (█ all work, ░ only the slowest task)");
     plot(&mut text, answer, width);
     let rate = bytes(given.bytes_per_second as i64);
-    let _ = writeln!(text, "\n  Times assume {rate} a second and core (--bytes-per-second); spilling makes them longer.");
+    let _ = writeln!(text, "\n  Times: {rate} a second and core (--bytes-per-second); spilling makes them longer.");
     text
+}
+
+fn as_it_ran(recorded: &Recorded) -> String {
+    let (wall, played) = (recorded.wall_ms, recorded.played_ms);
+    let off = Share((played - wall).abs() as f64 / wall.max(1) as f64);
+    format!(
+        "{} in {} tasks took {}; these rules give {}, {off} off",
+        bytes(recorded.shuffle.bytes),
+        Count(recorded.tasks as u64),
+        Millis(wall),
+        Millis(played)
+    )
 }
 
 fn bytes(n: i64) -> Bytes {
