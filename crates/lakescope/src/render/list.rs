@@ -17,41 +17,40 @@ struct Row {
 fn row(report: &Report) -> Row {
     let report = clean_report(report);
     let app = &report.application;
-    let name = if app.id.is_empty() { &app.name } else { &app.id };
+    let name = match (app.id.as_str(), app.name.as_str()) {
+        ("", name) => name.to_owned(),
+        (id, name) if name.is_empty() || id == name => id.to_owned(),
+        (id, name) => format!("{id} · {name}"),
+    };
     let first = report.findings.first();
     let saves = first.and_then(|f| words::saved(f, app.wall_ms, None)).and_then(|s| s.time);
     let ran = if app.wall_ms > 0 { Millis(app.wall_ms).to_string() } else { "–".to_owned() };
     Row {
-        name: one_line(name),
+        name: one_line(&name),
         ran: if app.complete { ran } else { format!("≥ {ran}") },
         saves: saves.unwrap_or_default(),
         sentence: one_line(&report.summary.sentence),
     }
 }
 
-/// A table of applications for a terminal.
+/// Applications for a terminal: how long, what the worst finding costs, what it is, and whose.
 #[must_use]
 pub fn list_text(reports: &[Report], look: &Look) -> String {
     let rows: Vec<Row> = reports.iter().map(row).collect();
     let widest = |cell: fn(&Row) -> &String| rows.iter().map(|r| cell(r).width()).max().unwrap_or(0);
-    let (name, ran, saves) = (widest(|r| &r.name).min(36), widest(|r| &r.ran), widest(|r| &r.saves));
+    let (ran, saves) = (widest(|r| &r.ran), widest(|r| &r.saves));
     let mut page = Paper::new(look.width);
     for (report, row) in reports.iter().zip(&rows) {
         let (mark, role) = super::text::mark(report.summary.severity);
-        let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.width()));
-        // A long id stands on a line of its own.
-        if row.name.width() > name {
-            page.line(&[span(role, format!("{mark} ")), span(Role::Strong, row.name.clone())]);
-        }
-        let shown = if row.name.width() > name { String::new() } else { row.name.clone() };
-        let lead_mark = if shown.is_empty() { ' ' } else { mark };
+        let pad = |text: &str, width: usize| format!("{}{text}  ", " ".repeat(width.saturating_sub(text.width())));
         let lead = [
-            span(role, format!("{lead_mark} ")),
-            span(Role::Strong, format!("{shown}{}  ", pad(&shown, name))),
-            span(Role::Quiet, format!("{}{}  ", pad(&row.ran, ran), row.ran)),
-            span(Role::Plain, format!("{}{}  ", pad(&row.saves, saves), row.saves)),
+            span(role, format!("{mark} ")),
+            span(Role::Quiet, pad(&row.ran, ran)),
+            span(Role::Strong, pad(&row.saves, saves)),
         ];
         page.flow(&lead, &[span(Role::Plain, words::glued(&row.sentence))]);
+        let indent = " ".repeat(2 + ran + 2 + saves + 2);
+        page.flow(&[span(Role::Plain, indent)], &[span(Role::Quiet, row.name.clone())]);
     }
     page.blank();
     let count = format!("{} applications, the worst first; --app ID shows one", rows.len());

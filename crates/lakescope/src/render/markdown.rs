@@ -89,9 +89,9 @@ fn evidence(out: &mut String, finding: &Finding) {
     }
     put(out, format_args!("\n| Evidence | Value | Limit | Where |\n| --- | ---: | ---: | --- |\n"));
     for item in words::evidence(finding) {
-        let limit = words::threshold(item).unwrap_or_default();
-        let (label, value) = (words::label(item), words::value(item));
-        put(out, format_args!("| {} | {} | {limit} | {} |\n", cell(&label), cell(&value), cell(&item.location)));
+        let limit = cell(&words::threshold(item).unwrap_or_default());
+        let (label, value) = (cell(&words::label(item)), cell(&words::value(item)));
+        put(out, format_args!("| {label} | {value} | {limit} | {} |\n", cell(&item.location)));
     }
 }
 

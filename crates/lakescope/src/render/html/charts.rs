@@ -112,7 +112,7 @@ mod tests {
         assert_eq!((tick(360_000), tick(3_600_000), tick(30_000)), ("6 m".into(), "1 h".into(), "30 s".into()));
         let scale = Scale::over(22_000, 1_622_000);
         assert!(scale.log);
-        assert_eq!(scale.ticks(time_steps(), 20.0), [30_000, 120_000, 600_000]);
+        assert_eq!(scale.ticks(time_steps(), 20.0), [30_000, 120_000, 300_000, 1_200_000]);
     }
 
     #[test]

@@ -54,8 +54,8 @@ pub fn findings(report: &Report, look: &Look, room: usize) -> Paper {
 fn fitting(chapters: &[Chapter<'_>], report: &Report, look: &Look, room: usize) -> Vec<Detail> {
     let lines = |chapter: &Chapter<'_>, detail| told(chapter, report, look, detail).len();
     let mut details = Vec::new();
-    // Two lines are kept for what is left out.
-    let mut free = room.saturating_sub(2);
+    // Three lines are kept: what is left out, and a blank one on either side of the list.
+    let mut free = room.saturating_sub(3);
     for chapter in chapters {
         let needed = lines(chapter, Detail::Title);
         if needed > free && !details.is_empty() {
