@@ -22,13 +22,18 @@
 //! never concludes from a name: renaming an application, a table or an operator's alias changes
 //! nothing.
 
+pub mod blame;
 pub mod budget;
+pub mod cause;
 mod config;
 pub mod context;
 pub mod draft;
+pub mod failure;
+pub mod incidents;
 mod report;
 pub mod rules;
 pub mod run_model;
+pub mod shuffle;
 pub mod sizing;
 pub mod slots;
 mod source_line;
