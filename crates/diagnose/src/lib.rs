@@ -23,16 +23,24 @@
 //! nothing.
 
 pub mod budget;
+mod cold;
 mod config;
 pub mod context;
 pub mod draft;
+pub mod figures;
 mod report;
 pub mod rules;
 pub mod run_model;
 pub mod sizing;
+mod sketch;
 pub mod slots;
 mod source_line;
+mod stage_model;
+#[cfg(test)]
+mod testing;
+pub mod uneven;
 pub mod words;
+pub mod work;
 
 pub use config::Config;
 
