@@ -159,6 +159,22 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Task time, ms, that other stages spent between two times.
+    #[must_use]
+    pub fn busy_elsewhere_ms(&self, facts: &StageFacts<'_>, from: i64, to: i64) -> i64 {
+        let others = self.stages.iter().filter(|s| s.position != facts.position);
+        let near = others.filter(|s| s.stage.span_ms().is_some_and(|(begin, end)| begin < to && end > from));
+        near.map(|s| {
+            let tasks = &s.stage.tasks;
+            let overlap = |row| {
+                let begin = tasks.value(Metric::LaunchMs, row);
+                ((begin + tasks.value(Metric::DurationMs, row)).min(to) - begin.max(from)).max(0)
+            };
+            (0..tasks.len()).map(overlap).sum::<i64>()
+        })
+        .sum()
+    }
+
     /// Durations, ms, of a stage's tasks in launch order; for a summary without tasks a row of
     /// tasks that has its quantiles.
     #[must_use]

@@ -22,6 +22,8 @@ pub struct Work {
     pub exchanges: Vec<Exchange>,
     /// `coalesce(n)` in the stage.
     pub coalesce: Option<u64>,
+    /// Whether adaptive execution merged partitions for it.
+    pub merged: bool,
     /// The source that it reads.
     pub scan: Option<Scan>,
     /// Whether it reads cached data.
@@ -182,6 +184,7 @@ fn from_plan(cx: &Context<'_>, facts: &StageFacts<'_>, plan: &Plan) -> Work {
         match &node.op {
             Operator::Scan(scan) => work.scan = Some(scan.clone()),
             Operator::CacheScan => work.reads_cache = true,
+            Operator::ShuffleRead { coalesced: true, .. } => work.merged = true,
             Operator::Write { .. } => work.writes = true,
             Operator::Coalesce { partitions } => work.coalesce = Some(partitions.unwrap_or(facts.n as u64)),
             Operator::Generate { .. } | Operator::Expand => work.multiplies = Some(node.name.to_string()),
