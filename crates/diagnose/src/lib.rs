@@ -43,6 +43,7 @@ pub mod words;
 pub mod work;
 
 pub use config::Config;
+pub use report::severity;
 
 /// Diagnoses an application.
 #[must_use]
