@@ -15,6 +15,8 @@ mod skew_key;
 mod skew_null_key;
 mod skew_write;
 mod spill;
+#[cfg(test)]
+mod stage_tests;
 mod straggler_node;
 mod straggler_task;
 mod tiny_tasks;
