@@ -30,14 +30,22 @@ pub mod context;
 pub mod draft;
 pub mod failure;
 pub mod incidents;
+mod cold;
+pub mod figures;
 mod report;
 pub mod rules;
 pub mod run_model;
 pub mod shuffle;
 pub mod sizing;
+mod sketch;
 pub mod slots;
 mod source_line;
+mod stage_model;
+#[cfg(test)]
+mod testing;
+pub mod uneven;
 pub mod words;
+pub mod work;
 
 pub use config::Config;
 pub use report::severity;
