@@ -26,12 +26,17 @@ pub mod budget;
 mod config;
 pub mod context;
 pub mod draft;
+pub mod gaps;
+pub mod plan_text;
+pub mod queries;
 mod report;
 pub mod rules;
 pub mod run_model;
+pub mod signature;
 pub mod sizing;
 pub mod slots;
 mod source_line;
+pub mod streams;
 pub mod words;
 
 pub use config::Config;

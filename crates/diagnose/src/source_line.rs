@@ -1,6 +1,6 @@
 //! From a stage to a line of the user's code (section 3 of the rules): never invented.
 
-use model::{Application, Stage};
+use model::{Application, SqlExecution, Stage};
 
 /// First frame outside Spark and the runtimes.
 const FOREIGN: [&str; 9] =
@@ -12,8 +12,14 @@ pub fn of_stage(app: &Application, stage: &Stage) -> Option<String> {
     let frame = user_frame(&stage.details);
     frame.or_else(|| usable(&stage.name)).or_else(|| stage.call_site.as_deref().and_then(usable)).or_else(|| {
         let sql = stage.sql.and_then(|id| app.sql(id))?;
-        user_frame(&sql.details).or_else(|| usable(&sql.description))
+        of_sql(sql)
     })
+}
+
+/// The line that an SQL execution works for.
+#[must_use]
+pub fn of_sql(sql: &SqlExecution) -> Option<String> {
+    user_frame(&sql.details).or_else(|| usable(&sql.description))
 }
 
 /// First line of a stack that is not Spark's, Scala's, Java's or the Python gateway's.
