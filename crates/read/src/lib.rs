@@ -1,1 +1,3 @@
+//! Bytes in, model out.
 
+pub mod plan;
