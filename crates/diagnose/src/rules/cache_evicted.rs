@@ -64,7 +64,7 @@ fn blocks(n: u64) -> String {
 /// Storage memory of the executors, bytes: of all that were there at once at most.
 fn storage_bytes(cx: &Context<'_>) -> u64 {
     let workers: Vec<_> = cx.app.executors.iter().filter(|e| e.added).collect();
-    let lived = |t: i64| workers.iter().filter(|e| e.added_ms.unwrap_or(0) <= t && e.removed_ms.is_none_or(|r| r > t));
+    let lived = |t: i64| workers.iter().filter(move |e| e.added_ms.unwrap_or(0) <= t && e.removed_ms.is_none_or(|r| r > t));
     let starts = workers.iter().map(|e| e.added_ms.unwrap_or(0));
     starts.map(|t| lived(t).map(|e| e.max_memory_bytes).sum()).max().unwrap_or(0)
 }

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::plan_text::{columns, conjuncts, disjuncts, unwrapped, without_ids};
 use crate::queries::{self, Query};
-use model::{Bytes, Count, Operator, RemedyKind, Scan, Severity};
+use model::{Operator, RemedyKind, Scan, Severity};
 
 /// Input from which it matters.
 const BYTES: i64 = 100 << 20;

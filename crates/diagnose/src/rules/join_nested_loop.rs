@@ -52,7 +52,7 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join) -> Option<
     let cause = Cause::of(condition, &join.kind);
     let pairs = sides.pairs();
     let title = match pairs {
-        Some(p) => format!("{} × {} rows are compared pair by pair: {}", shown(sides.left), shown(sides.right), cause.what),
+        Some(_) => format!("{} × {} rows are compared pair by pair: {}", shown(sides.left), shown(sides.right), cause.what),
         None => format!("a nested loop join compares every row with every other: {}", cause.what),
     };
     let severity = match pairs {

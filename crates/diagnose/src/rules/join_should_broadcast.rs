@@ -76,7 +76,7 @@ fn missed(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join) -> Option
     let (side, small, large, exchange, small_input) = if ls <= rs { (Side::Left, ls, rs, r, left) } else { (Side::Right, rs, ls, l, right) };
     let threshold = threshold(cx, query);
     let limit = limit(large, threshold, cx.app.is_databricks());
-    let heap = |key| cx.app.conf_bytes(key, MIB).unwrap_or(GIB);
+    let heap = |key| cx.app.conf_bytes(key, 1 << 20).unwrap_or(GIB);
     let room = (heap("spark.driver.memory").min(heap("spark.executor.memory")) as f64 * HEAP_SHARE) as i64;
     // A large side of a few megabytes costs nothing to shuffle.
     let worth = large >= 10 * MIB && large >= 2 * small;

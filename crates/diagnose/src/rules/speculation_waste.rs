@@ -3,7 +3,7 @@
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::words;
-use model::{EndReason, Metric, Millis, RemedyKind, Severity, Share, TaskStatus};
+use model::{EndReason, Metric, Millis, RemedyKind, Severity, TaskStatus};
 
 /// Looks at every stage with speculative copies.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
