@@ -23,6 +23,7 @@
 //! nothing.
 
 pub mod budget;
+pub mod compare;
 mod config;
 pub mod context;
 pub mod draft;
@@ -40,6 +41,7 @@ pub mod streams;
 pub mod words;
 
 pub use config::Config;
+pub use report::severity;
 
 /// Diagnoses an application.
 #[must_use]

@@ -1,6 +1,8 @@
 //! What tests share: where the labelled data is, writers of Spark's codecs, runners over
 //! labelled logs and cases. A development dependency only.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)] // A test that cannot be set up should stop.
+
 pub mod encode;
 
 use std::path::{Path, PathBuf};
