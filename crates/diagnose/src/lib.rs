@@ -23,7 +23,6 @@
 //! nothing.
 
 pub mod budget;
-pub mod compare;
 mod config;
 pub mod context;
 pub mod draft;
