@@ -132,8 +132,8 @@ impl<'a> Query<'a> {
         let Some(sql) = self.sql else { return draft };
         draft.finding.scope.sql = Some(sql.id);
         draft.finding.scope.job = sql.jobs.first().copied();
-        let line = self.stages(cx).find_map(|s| s.source_line.clone());
-        draft.finding.scope.source_line = line.or_else(|| crate::source_line::of_sql(sql));
+        let of_stages = || self.stages(cx).find_map(|s| s.source_line.clone());
+        draft.finding.scope.source_line = crate::source_line::of_sql(sql).or_else(of_stages);
         draft
     }
 

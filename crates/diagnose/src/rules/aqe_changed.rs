@@ -36,14 +36,17 @@ impl Changes {
     }
 
     fn shuffle_reads(&mut self, cx: &Context<'_>, query: &Query<'_>) {
-        let (mut from, mut to, mut skewed, mut splits, mut local, mut merged) = (0, 0, 0, 0, 0, 0);
+        let (mut skewed, mut splits, mut local) = (0, 0, 0);
+        let mut merges: Vec<[i64; 3]> = Vec::new();
         for (at, node) in query.nodes() {
             let Operator::ShuffleRead { coalesced, skewed: split, local: is_local } = node.op else { continue };
             let metric = |name| query.metric(cx, at, name).unwrap_or(0);
             if coalesced {
-                from += planned(query.plan, at).unwrap_or(0);
-                to += metric("number of partitions");
-                merged += metric("number of coalesced partitions");
+                let merge = [planned(query.plan, at).unwrap_or(0), metric("number of partitions"), metric("number of coalesced partitions")];
+                // Both sides of a join are merged alike.
+                if merge[0] > merge[1] && merge[1] > 0 && !merges.contains(&merge) {
+                    merges.push(merge);
+                }
                 self.read = self.read.or(Some(at));
             }
             if split {
@@ -57,7 +60,7 @@ impl Changes {
             self.said.push(format!("split {skewed} skewed partition{} into {splits}", if skewed == 1 { "" } else { "s" }));
             self.numbers.extend([("number_of_skewed_partitions", skewed), ("number_of_skewed_partition_splits", splits)]);
         }
-        if from > 0 && to > 0 {
+        for [from, to, merged] in merges {
             self.said.push(format!("merged {from} shuffle partitions into {to}"));
             self.numbers.extend([("partitions_planned", from), ("number_of_partitions", to), ("number_of_coalesced_partitions", merged)]);
         }
@@ -95,6 +98,18 @@ impl Changes {
     }
 }
 
+/// The operator that a changed shuffle is read for: past the sorts below a join.
+fn reader(plan: &Plan, read: usize) -> usize {
+    let mut at = read;
+    while let Some(up) = plan.consumer(at) {
+        at = up;
+        if !matches!(plan.nodes[at].op, Operator::Sort { .. } | Operator::Project { .. }) {
+            break;
+        }
+    }
+    at
+}
+
 /// Partitions as planned of the exchange below a shuffle read.
 fn planned(plan: &Plan, at: usize) -> Option<i64> {
     plan.below(at).into_iter().find_map(|n| match &plan.nodes[n].op {
@@ -119,8 +134,8 @@ fn words_of(algorithm: JoinAlgorithm) -> &'static str {
 
 fn draft(cx: &Context<'_>, query: &Query<'_>, changes: Changes) -> Draft {
     let draft = Draft::new("AQE_CHANGED", format!("adaptive execution {}", changes.said.join("; "))).severity(Severity::Info);
-    let draft = match changes.read.and_then(|at| query.plan.consumer(at)) {
-        Some(consumer) => query.place_node(cx, consumer, draft),
+    let draft = match changes.read.map(|at| reader(query.plan, at)) {
+        Some(reader) => query.place_node(cx, reader, draft),
         None => query.place(cx, draft),
     };
     let location = query.location();

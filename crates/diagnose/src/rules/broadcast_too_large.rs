@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::queries::{self, Query};
-use model::{Bytes, Confidence, Count, Factor, Join, Operator, RemedyKind, Severity, Side};
+use model::{Bytes, Confidence, Count, Factor, Join, Operator, RemedyKind, Severity};
 
 /// Larger than this in any case.
 const LARGE: i64 = 1 << 30;
@@ -13,8 +13,12 @@ const DRIVER_SHARE: f64 = 0.10;
 const EXECUTOR_SHARE: f64 = 0.20;
 /// Spark's default for `autoBroadcastJoinThreshold`.
 const THRESHOLD: i64 = 10 << 20;
+/// Times the threshold: Spark would never have chosen this by itself.
+const FAR: i64 = 10;
+/// Smaller than this hurts nobody, whatever the heaps are.
+const LITTLE: i64 = 100 << 20;
 
-/// Looks at every broadcast exchange, and at what a failed one says.
+/// Looks at every broadcast that worked; one that failed is told by its error.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let before = out.drafts.len();
     let mut largest = 0;
@@ -26,9 +30,6 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
                 out.push(draft(cx, &query, at, bytes, &limit));
             }
         }
-    }
-    if let Some(draft) = failed(cx) {
-        out.push(draft);
     }
     if out.drafts.len() == before && largest > 0 {
         out.fine("broadcasts", format!("largest {}", Bytes(largest as u64)));
@@ -56,8 +57,9 @@ fn limit(cx: &Context<'_>, query: &Query<'_>, bytes: i64) -> Option<Limit> {
         limits.push(share(driver, DRIVER_SHARE, "a tenth of the driver's heap, which collects and builds it"));
         limits.push(share(executor, EXECUTOR_SHARE, "a fifth of an executor's heap"));
     }
-    // Too little to matter on any machine, whatever the heaps are.
-    limits.into_iter().filter(|l| bytes > l.bytes && bytes > 10 * THRESHOLD).min_by_key(|l| l.bytes)
+    let threshold = threshold(cx, query).max(THRESHOLD);
+    limits.push(Limit { bytes: threshold.saturating_mul(FAR), what: "ten times the threshold in force", heap: None });
+    limits.into_iter().filter(|l| bytes > l.bytes && bytes > LITTLE).min_by_key(|l| l.bytes)
 }
 
 fn join_of(query: &Query<'_>, at: usize) -> Option<(usize, Join)> {
@@ -104,7 +106,7 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, bytes: i64, limit: &Lim
     };
     let title = format!("{name} is broadcast with {} and {} rows to every executor{forced}", Bytes(bytes as u64), Count(rows.max(0) as u64));
     let draft = Draft::new("BROADCAST_TOO_LARGE", title)
-        .severity(if bytes > LARGE { Severity::High } else { Severity::Medium })
+        .severity(severity(bytes, limit))
         .evidence("data_size_bytes", bytes, "bytes")
         .over(limit.bytes as f64)
         .seen_at(query.location())
@@ -127,6 +129,15 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, bytes: i64, limit: &Lim
         false => draft,
     };
     with_remedies(query, at, draft, threshold, bytes)
+}
+
+/// A share of a heap is a danger; a size far above the threshold only a cost.
+fn severity(bytes: i64, limit: &Limit) -> Severity {
+    match limit.heap {
+        _ if bytes > LARGE => Severity::High,
+        Some(_) => Severity::Medium,
+        None => Severity::Low,
+    }
 }
 
 fn times(cx: &Context<'_>, query: &Query<'_>, at: usize, draft: Draft) -> Draft {
@@ -156,60 +167,4 @@ fn with_remedies(query: &Query<'_>, at: usize, draft: Draft, threshold: i64, byt
         .useless("more workers", "each gets one more copy of the table")
         .useless("more shuffle partitions", "a broadcast is not partitioned")
         .confirm("data size of the BroadcastExchange, or a SortMergeJoin in its place")
-}
-
-const REFUSALS: [&str; 3] = ["Size of broadcasted table far exceeds estimates", "Cannot broadcast the table", "Not enough memory to build and broadcast"];
-
-/// A broadcast that failed, from a pasted trace with or without its plan.
-fn failed(cx: &Context<'_>) -> Option<Draft> {
-    let pasted = cx.app.pasted.as_ref()?;
-    let incident = pasted.incidents.iter().find(|i| REFUSALS.iter().any(|r| i.message.contains(r) || i.stack.contains(r)))?;
-    let query = queries::all(cx).into_iter().find(|q| q.plan.nodes.iter().any(|n| matches!(n.op, Operator::BroadcastExchange { .. })));
-    let side = query.as_ref().and_then(build_side);
-    let what = side.as_ref().map_or_else(|| "a table".to_owned(), |s| s.0.clone());
-    let limit = incident.message.split("maxResultSize=").nth(1).and_then(digits);
-    let limited = limit.map(|b| format!(" of {}", Bytes(b as u64))).unwrap_or_default();
-    let mut draft = Draft::new("BROADCAST_TOO_LARGE", format!("{what} was to be broadcast and is larger than the limit{limited}"));
-    draft.is_failure = true;
-    draft.time_ms = incident.time_ms;
-    draft = draft.evidence("message", incident.message.clone(), "").seen_at(incident.line.map(|l| format!("line {l}")).unwrap_or_default());
-    if let Some(bytes) = limit {
-        draft = draft.evidence("limit_bytes", bytes, "bytes");
-    }
-    let estimate = incident.message.contains("far exceeds estimates");
-    if estimate {
-        draft = draft.evidence("cause", "size estimate too low, no statistics", "");
-    }
-    if let Some((table, build)) = &side {
-        draft = draft.evidence("build_side", format!("{table} ({build})"), "").not("collect or toPandas", "the trace is in BroadcastExchangeExec and the plan broadcasts this table");
-    }
-    Some(failed_remedies(draft, side.map(|s| s.0)))
-}
-
-fn digits(text: &str) -> Option<i64> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    text[..end].parse().ok()
-}
-
-/// Table and side (`BuildRight`) of the first broadcast in a plan.
-fn build_side(query: &Query<'_>) -> Option<(String, &'static str)> {
-    let at = query.plan.nodes.iter().position(|n| matches!(n.op, Operator::BroadcastExchange { .. }))?;
-    let side = match join_of(query, at).and_then(|j| j.1.build) {
-        Some(Side::Left) => "BuildLeft",
-        _ => "BuildRight",
-    };
-    Some((source(query, at)?.1, side))
-}
-
-fn failed_remedies(draft: Draft, table: Option<String>) -> Draft {
-    let name = table.unwrap_or_else(|| "<table>".to_owned());
-    draft
-        .remedy(RemedyKind::Sql, "Give the optimizer the true size, so that it does not choose a broadcast")
-        .snippet(format!("ANALYZE TABLE {name} COMPUTE STATISTICS"))
-        .remedy(RemedyKind::Code, "Select only the needed columns of the wide side before the join")
-        .remedy(RemedyKind::Conf, "Or switch automatic broadcasts off for this query, or ask for a merge join by a MERGE hint")
-        .snippet(format!("spark.sql.autoBroadcastJoinThreshold=-1\n-- or: SELECT /*+ MERGE({name}) */ …"))
-        .useless("a higher spark.driver.maxResultSize", "it lifts the cap; the table still goes through the driver and to every executor")
-        .useless("more workers", "each gets one more copy of the table")
-        .confirm("a SortMergeJoin in place of the BroadcastHashJoin")
 }

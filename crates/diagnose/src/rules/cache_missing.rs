@@ -182,7 +182,7 @@ fn draft(cx: &Context<'_>, queries: &[Query<'_>], group: &Group, total: i64) -> 
     draft.finding.scope.sql = sqls.first().copied();
     let stage_ids = group.uses.iter().flat_map(|u| &u.stages).filter_map(|p| cx.app.stages.get(*p)).map(|s| s.id);
     draft.finding.scope.stages = stage_ids.collect::<BTreeSet<_>>().into_iter().collect();
-    draft.finding.scope.source_line = query.stages(cx).find_map(|s| s.source_line.clone());
+    draft.finding.scope.source_line = group.uses.iter().find_map(|u| crate::source_line::of_sql(queries[u.query].sql?));
     with_remedies(draft, group, sqls.len())
 }
 
@@ -195,7 +195,7 @@ fn describe(query: &Query<'_>, node: usize) -> String {
     match (any(|op| matches!(op, Operator::Join(_))), any(|op| matches!(op, Operator::Aggregate(_)))) {
         (true, _) => format!("the join of {sources}"),
         (false, true) => format!("the aggregate of {sources}"),
-        _ if any(|op| matches!(op, Operator::Exchange(_))) => format!("the same part over {sources}"),
+        _ if any(|op| !matches!(op, Operator::Scan(_) | Operator::Filter { .. } | Operator::Project { .. }) && !op.is_wrapper()) => format!("the same part of {sources}"),
         _ => format!("the same scan of {sources}"),
     }
 }

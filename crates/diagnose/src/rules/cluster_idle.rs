@@ -3,6 +3,7 @@
 use crate::budget;
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
+use crate::words;
 use model::{Part, RemedyKind, Severity, Share};
 
 const HOUR_MS: f64 = 3_600_000.0;
@@ -14,24 +15,30 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     }
     let parts = budget::split(cx.app, &cx.slots).core;
     let total: i64 = parts.iter().map(|p| p.ms).sum();
-    let busy: i64 = parts.iter().filter(|p| p.name == budget::part::RUN).map(|p| p.ms).sum();
-    if total <= 0 || busy <= 0 {
+    let unused: i64 = parts.iter().filter(|p| is_idle(p)).map(|p| p.ms).sum();
+    if total <= 0 || unused == total {
         return;
     }
-    let idle = 1.0 - busy as f64 / total as f64;
+    let idle = unused as f64 / total as f64;
     match idle < cx.config.idle_share {
         true => out.fine("slots", format!("{} of slots × time were idle", Share(idle))),
         false => out.push(draft(cx, &parts, total, idle)),
     }
 }
 
+/// Time of slots without a task; starting tasks and lost work are other findings.
+fn is_idle(part: &Part) -> bool {
+    use budget::part::{AFTER, BETWEEN, DRIVER_ONLY, START_UP, TAIL, TOO_FEW};
+    [AFTER, BETWEEN, DRIVER_ONLY, START_UP, TAIL, TOO_FEW].contains(&part.name.as_str())
+}
+
 fn draft(cx: &Context<'_>, parts: &[Part], total: i64, idle: f64) -> Draft {
     let hours = total as f64 * idle / HOUR_MS;
-    let largest = parts.iter().filter(|p| p.name != budget::part::RUN).max_by_key(|p| p.ms);
+    let largest = parts.iter().filter(|p| is_idle(p)).max_by_key(|p| p.ms);
     let mostly = largest.map(|p| format!(", mostly {}: {}", p.name, Share(p.ms as f64 / total as f64))).unwrap_or_default();
     let smaller = smaller(cx);
     let title = match &smaller {
-        Some(s) => format!("{} of the slot time was idle{mostly}; {:.0} slots would take {} more time and {} less slot time", Share(idle), s.slots, Share(s.slower), Share(s.cheaper)),
+        Some(s) => format!("{} of the slot time was idle{mostly}; {} would take {} more time and {} less slot time", Share(idle), words::count(s.slots.into(), "slot"), Share(s.slower), Share(s.cheaper)),
         None => format!("{} of the slot time was idle{mostly}", Share(idle)),
     };
     let draft = Draft::new("CLUSTER_IDLE", title)
@@ -57,7 +64,7 @@ fn severity(idle_core_hours: f64, has_smaller: bool) -> Severity {
 }
 
 struct Smaller {
-    slots: f64,
+    slots: u32,
     slower: f64,
     cheaper: f64,
 }
@@ -66,11 +73,13 @@ struct Smaller {
 fn smaller(cx: &Context<'_>) -> Option<Smaller> {
     let run = cx.run.as_ref()?;
     let whole = run.with_slots(1.0).max(1);
-    [0.25, 0.5, 0.75].into_iter().find_map(|factor| {
-        let slots = (run.slots * factor).round();
-        let slower = run.with_slots(factor) as f64 / whole as f64 - 1.0;
-        // Less than one slot cannot be bought, and a rounded share changes nothing.
-        (slots >= 1.0 && slots < run.slots.round() && slower < 0.05).then(|| Smaller { slots, slower: slower.max(0.0), cheaper: 1.0 - factor * (1.0 + slower) })
+    let most = cx.slots.most();
+    // Whole slots only: at most sixteen choices, of which the smallest good one is taken.
+    let step = most.div_ceil(16).max(1) as usize;
+    (1..most).step_by(step).find_map(|slots| {
+        let factor = f64::from(slots) / f64::from(most);
+        let slower = (run.with_slots(factor) as f64 / whole as f64 - 1.0).max(0.0);
+        (slower < 0.05).then(|| Smaller { slots, slower, cheaper: 1.0 - factor * (1.0 + slower) })
     })
 }
 
@@ -80,8 +89,8 @@ fn with_remedies(cx: &Context<'_>, draft: Draft, smaller: Option<Smaller>) -> Dr
             .evidence("slots_proposed", s.slots, "slots")
             .evidence("slower_share", s.slower, "share")
             .evidence("cheaper_share", s.cheaper, "share")
-            .remedy(RemedyKind::Compute, format!("Run with {:.0} slots", s.slots))
-            .computed(format!("the recorded tasks played again on {:.0} slots: {} longer, {} less slot time", s.slots, Share(s.slower), Share(s.cheaper))),
+            .remedy(RemedyKind::Compute, format!("Run with {}", words::count(s.slots.into(), "slot")))
+            .computed(format!("the recorded tasks played again on {} slots: {} longer, {} less slot time", s.slots, Share(s.slower), Share(s.cheaper))),
         None => draft.remedy(RemedyKind::Code, "Fewer slots would cost time here: give them work, by running independent jobs at the same time or by cutting the driver's share"),
     };
     let dynamic = cx.app.conf_bool("spark.dynamicAllocation.enabled", false);

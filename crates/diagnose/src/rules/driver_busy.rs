@@ -9,7 +9,7 @@ use model::{Metric, Millis, RemedyKind, Severity, Share};
 /// Adds up the times without a task that are no gap of their own.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let gaps = gaps::of(cx.app);
-    if cx.wall_ms == 0 || cx.app.pasted.is_some() || gaps.is_empty() || driver_gap::is_interactive(&gaps) {
+    if cx.wall_ms == 0 || cx.app.pasted.is_some() || gaps.is_empty() || driver_gap::is_interactive(cx, &gaps) {
         return;
     }
     // Start-up is counted apart, and what Spark does after the last task nobody waits for.

@@ -5,10 +5,13 @@ use crate::draft::{Draft, Findings};
 use crate::gaps::{self, Gap};
 use crate::run_model::Change;
 use crate::source_line;
-use model::{Confidence, Count, Job, Millis, Operator, RemedyKind, SqlExecution};
+use model::{Confidence, Count, Job, Millis, Operator, RemedyKind, Severity, SqlExecution};
 
 /// Gaps longer than this, three of them, make an interactive session.
 const PAUSE_MS: i64 = 600_000;
+
+/// A start longer than this is worth a change, ms.
+const START_MS: i64 = 300_000;
 
 /// Looks at every time without a task.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -21,8 +24,8 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         }
         return;
     }
-    if is_interactive(&long) {
-        return out.fine("driver gaps", format!("{} pauses of more than ten minutes: an interactive session", long.len()));
+    if is_interactive(cx, &long) {
+        return out.fine("driver gaps", format!("longest pause {}: an interactive session", Millis(longest)));
     }
     for gap in long {
         // Before the first and after the last task only Spark's own reasons can be told apart.
@@ -32,10 +35,15 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     }
 }
 
-/// Three pauses of more than ten minutes: someone reads and types between them.
+/// Three pauses of more than ten minutes, a shell, or a notebook that no job runs: someone reads
+/// and types between the commands.
 #[must_use]
-pub fn is_interactive(gaps: &[Gap]) -> bool {
-    gaps.iter().filter(|g| g.ms() > PAUSE_MS && !g.before_all && !g.after_all).count() >= 3
+pub fn is_interactive(cx: &Context<'_>, gaps: &[Gap]) -> bool {
+    let pauses = gaps.iter().filter(|g| g.ms() > PAUSE_MS && !g.before_all && !g.after_all).count();
+    let shell = ["spark.repl.class.uri", "spark.repl.class.outputDir"].iter().any(|k| cx.app.conf(k).is_some());
+    let tie = |job: &Job, key: &str| job.ties.iter().any(|(k, v)| &**k == key && !v.is_empty());
+    let notebook = cx.app.jobs.iter().any(|j| tie(j, "spark.databricks.notebook.path") && !tie(j, "spark.databricks.job.id"));
+    pauses >= 3 || shell || notebook
 }
 
 /// A stream that waits for its trigger is not a driver that keeps others waiting.
@@ -76,7 +84,8 @@ fn draft(cx: &Context<'_>, gap: &Gap) -> Option<Draft> {
     let wasted = cx.slots.integral(gap.from_ms, gap.to_ms);
     let change = Change { driver_ms: gap.ms(), ..Change::default() };
     let estimate = cx.run.as_ref().map(|r| r.estimate(&change, "the time without a task, at most"));
-    let title = format!("no task ran for {}: {}", Millis(gap.ms()), cause.what);
+    let first = if gap.before_all { " at the start" } else { "" };
+    let title = format!("no task ran for {}{first}: {}", Millis(gap.ms()), cause.what);
     let mut draft = Draft::new("DRIVER_GAP", title)
         .estimate(estimate)
         .sure(cause.confidence, "the log shows what was before and after the gap, not what the driver did in it")
@@ -85,6 +94,10 @@ fn draft(cx: &Context<'_>, gap: &Gap) -> Option<Draft> {
         .seen_at("event timeline")
         .evidence("slots", cx.slots.average(gap.from_ms, gap.to_ms), "slots")
         .evidence("wasted_core_ms", wasted, "ms");
+    // Nobody can start in no time: what is before the first task is a remark unless it is long.
+    if gap.before_all {
+        draft = draft.at_most(if gap.ms() > START_MS { Severity::Medium } else { Severity::Info });
+    }
     if let Some(job) = next {
         draft = draft.evidence("before_job", job.id, "");
         draft.finding.scope.job = Some(job.id);
@@ -123,6 +136,11 @@ fn unknown(gap: &Gap) -> String {
 }
 
 fn no_slots(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
+    // A task that ran without a slot shows that the log knows the executors badly.
+    let known = |t: i64| cx.slots.at(t) > 0;
+    if !gap.after_all && !known(gap.to_ms) {
+        return None;
+    }
     let without: i64 = pieces(cx, gap).filter(|p| p.2 == 0).map(|p| p.1 - p.0).sum();
     let wanted = cx.app.stages.iter().any(|s| s.submitted_ms.is_some_and(|t| t < gap.to_ms && t >= gap.from_ms - 1_000));
     (without * 2 >= gap.ms() && (wanted || gap.before_all)).then(|| Cause {
@@ -218,14 +236,9 @@ fn user_code(cx: &Context<'_>, gap: &Gap, before: Option<&Job>, next: Option<&Jo
             confidence: Confidence::Low,
         });
     }
-    let line = |job| job_line(cx, job);
-    let between = match (line(before), line(next)) {
-        (Some(a), Some(b)) if a == b => format!(" at {a}"),
-        (Some(a), Some(b)) => format!(" between {a} and {b}"),
-        _ => String::new(),
-    };
+    let named = |job: &Job| job_line(cx, job).map_or_else(|| job.id.to_string(), |line| format!("{} ({line})", job.id));
     Some(Cause {
-        what: format!("the driver ran its own code between jobs {} and {}{between}", before.id, next.id),
+        what: format!("the driver ran its own code between job {} and job {}", named(before), named(next)),
         kind: Kind::Code,
         confidence: Confidence::Medium,
     })

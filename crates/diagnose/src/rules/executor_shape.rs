@@ -8,6 +8,8 @@ use model::{Bytes, Executor, Metric, RemedyKind, Severity, Share};
 const MOST_CORES: u32 = 8;
 /// Larger heaps collect slowly.
 const LARGEST_HEAP: i64 = 64 << 30;
+/// Collection below this is no pressure, whatever its share, ms.
+const LEAST_GC_MS: f64 = 10_000.0;
 /// What the JVM keeps before memory.fraction applies.
 const RESERVED: i64 = 300 << 20;
 
@@ -18,7 +20,8 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     // The setting is what the executors got; its default is a gigabyte.
     let heap = cx.app.conf_bytes("spark.executor.memory", 1 << 20).unwrap_or(1 << 30);
     let gc = gc_share(cx);
-    let shape = Shape { cores, heap, gc, executors: workers.len() };
+    let stated = cx.app.conf("spark.executor.memory").is_some();
+    let shape = Shape { cores, heap, gc, stated, executors: workers.len() };
     match problem(&shape, cx.config.gc_share) {
         Some((title, severity, remedy)) => out.push(draft(cx, &shape, title, severity, remedy)),
         None => out.fine("executor shape", format!("{cores} cores and {} of heap each, {} of task time in collection", Bytes(heap.max(0) as u64), Share(gc))),
@@ -29,18 +32,23 @@ struct Shape {
     cores: u32,
     heap: i64,
     gc: f64,
+    /// Whether the heap is set in the log rather than Spark's default.
+    stated: bool,
     executors: usize,
 }
 
+/// Share of task time in collection; less than ten seconds of it are no pressure.
 fn gc_share(cx: &Context<'_>) -> f64 {
     let sum = |m| cx.stages.iter().map(|s| s.sum(m)).sum::<i64>() as f64;
-    sum(Metric::GcMs) / sum(Metric::DurationMs).max(1.0)
+    let gc = sum(Metric::GcMs);
+    if gc < LEAST_GC_MS { 0.0 } else { gc / sum(Metric::DurationMs).max(1.0) }
 }
 
 fn problem(shape: &Shape, gc_limit: f64) -> Option<(String, Severity, (String, String))> {
     let heap = Bytes(shape.heap.max(0) as u64);
     if shape.cores > MOST_CORES && shape.gc > gc_limit {
-        let title = format!("{} cores share one heap of {heap} and {} of task time is collection", shape.cores, Share(shape.gc));
+        let size = if shape.stated { format!(" of {heap}") } else { String::new() };
+        let title = format!("{} cores share one heap{size} and {} of task time is collection", shape.cores, Share(shape.gc));
         let each = shape.heap * 5 / i64::from(shape.cores);
         return Some((title, Severity::Low, shaped(5, each, shape)));
     }

@@ -2,18 +2,19 @@
 
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
-use model::{EndReason, Metric, Millis, RemedyKind, Severity, Share, TaskStatus};
+use model::{EndReason, Metric, Millis, RemedyKind, Severity, Share, Stage, TaskStatus};
 use std::collections::BTreeSet;
 
 /// Adds up failed, killed, resubmitted and repeated work.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
-    let run: i64 = cx.stages.iter().map(|s| s.sum(Metric::RunMs)).sum();
     let lost = lost(cx);
     let total = lost.failed_ms + lost.killed_ms + lost.resubmitted_ms + lost.repeated_ms;
-    if run == 0 {
+    // Repeated work is part of the work that succeeded; failed work is not.
+    let all = lost.successful_ms + lost.failed_ms + lost.killed_ms;
+    if all == 0 {
         return;
     }
-    match total as f64 / run as f64 {
+    match total as f64 / all as f64 {
         share if share >= cx.config.lost_work_share && total > 1_000 => out.push(draft(cx, &lost, total, share)),
         _ if total == 0 => out.fine("failed tasks", "no task failed or was repeated"),
         share => out.fine("failed tasks", format!("{} of the run time was repeated", Share(share))),
@@ -22,6 +23,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
 
 #[derive(Default)]
 struct Lost {
+    successful_ms: i64,
     failed: u64,
     failed_ms: i64,
     killed: u64,
@@ -45,6 +47,7 @@ fn lost(cx: &Context<'_>) -> Lost {
             match (tasks.status(row), tasks.failure(row)) {
                 (_, Some(EndReason::Killed { reason })) if reason.contains("another attempt succeeded") => {}
                 (TaskStatus::Failed, _) => (lost.failed, lost.failed_ms) = (lost.failed + 1, lost.failed_ms + ms),
+                (TaskStatus::Success, _) => lost.successful_ms += ms,
                 (TaskStatus::Killed, _) => (lost.killed, lost.killed_ms) = (lost.killed + 1, lost.killed_ms + ms),
                 _ => {}
             }
@@ -53,8 +56,7 @@ fn lost(cx: &Context<'_>) -> Lost {
         lost.resubmitted_ms += stage.resubmitted_run_ms;
         if stage.attempt > 0 {
             lost.attempts += 1;
-            // What an attempt after the first computes was computed before, as far as it succeeds.
-            lost.repeated_ms += tasks.successful().map(|r| tasks.value(Metric::RunMs, r)).sum::<i64>();
+            lost.repeated_ms += repeated_ms(cx, stage);
         }
         if lost.failed + lost.killed + lost.resubmitted > before || stage.attempt > 0 {
             lost.stages.insert(stage.id);
@@ -63,8 +65,20 @@ fn lost(cx: &Context<'_>) -> Lost {
     lost
 }
 
+/// Work of a later attempt on partitions that an earlier attempt had finished: its output was lost.
+fn repeated_ms(cx: &Context<'_>, stage: &Stage) -> i64 {
+    let partition = |s: &Stage, row| match s.tasks.partition(row) {
+        -1 => i64::from(s.tasks.index(row)),
+        known => known,
+    };
+    let earlier = cx.app.stages.iter().filter(|s| s.id == stage.id && s.attempt < stage.attempt);
+    let done: BTreeSet<i64> = earlier.flat_map(|s| s.tasks.successful().map(move |r| partition(s, r))).collect();
+    let again = stage.tasks.successful().filter(|&r| done.contains(&partition(stage, r)));
+    again.map(|r| stage.tasks.value(Metric::RunMs, r)).sum()
+}
+
 fn draft(cx: &Context<'_>, lost: &Lost, total: i64, share: f64) -> Draft {
-    let title = format!("{} of work ({} of the run time) was lost or done again: {}", Millis(total), Share(share), parts(lost));
+    let title = format!("{} of work ({} of all) was lost or done again: {}", Millis(total), Share(share), parts(lost));
     let severity = match share {
         s if s >= 0.25 => Severity::Medium,
         _ => Severity::Low,
@@ -100,7 +114,7 @@ fn parts(lost: &Lost) -> String {
         part(lost.failed, lost.failed_ms, "failed"),
         part(lost.killed, lost.killed_ms, "killed"),
         part(lost.resubmitted, lost.resubmitted_ms, "resubmitted tasks"),
-        part(lost.attempts, lost.repeated_ms, "stage attempts after the first"),
+        (lost.repeated_ms > 0).then(|| format!("{} repeated by later stage attempts", Millis(lost.repeated_ms))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -10,6 +10,8 @@ use model::{Operator, RemedyKind, Scan, Severity};
 const BYTES: i64 = 100 << 20;
 /// Or this many files.
 const FILES: i64 = 100;
+/// Share of the run that the stage must take.
+const SHARE: f64 = 0.05;
 
 /// Looks at every filter that stands directly above a scan.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -62,7 +64,7 @@ impl Cause {
         match self {
             Self::Udf => "a user function",
             Self::Cast => "cast on the column",
-            Self::Function => "a function on the column",
+            Self::Function => "an expression around the column",
             Self::Or => "OR with a part that cannot be pushed",
             Self::Random => "an expression that differs from row to row",
             Self::Source => "the source takes no filters",
@@ -174,7 +176,7 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, left: &Lef
     let pushed = scan.pushed.clone().unwrap_or_default();
     let only_null = pushed.iter().all(|p| p.starts_with("IsNotNull(") || queries::is_not_null_only(p));
     let draft = Draft::new("FILTER_NOT_PUSHED", title)
-        .severity(severity(query, files))
+        .severity(severity(cx, query, at, files))
         .evidence("blocked_by", cause.words(), "")
         .seen_at(query.location())
         .evidence("column", column.clone(), "")
@@ -209,12 +211,14 @@ fn rows(cx: &Context<'_>, query: &Query<'_>, at: usize, draft: Draft) -> Draft {
     }
 }
 
-/// Little input is a remark; a pasted plan has no input to go by.
-fn severity(query: &Query<'_>, files: Option<(i64, i64)>) -> Severity {
+/// Little input, or a stage that takes little time, is a remark; a pasted plan has neither to go by.
+fn severity(cx: &Context<'_>, query: &Query<'_>, at: usize, files: Option<(i64, i64)>) -> Severity {
+    let share = query.stage_of(cx, at).map_or(0.0, |f| f.wall_ms as f64 / cx.base_wall_ms().max(1) as f64);
     match files {
+        None if query.is_lint() => Severity::Medium,
+        _ if share < SHARE => Severity::Info,
         Some((_, bytes)) if bytes >= 100 * BYTES => Severity::Medium,
         Some((files, bytes)) if bytes >= BYTES || files >= FILES => Severity::Low,
-        None if query.is_lint() => Severity::Medium,
         _ => Severity::Info,
     }
 }

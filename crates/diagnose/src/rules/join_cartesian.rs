@@ -16,7 +16,6 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
             let Operator::Join(join) = &node.op else { continue };
             if join.algorithm == JoinAlgorithm::Cartesian {
                 let product = Product::of(cx, &query, at, join);
-                tiny_tasks(cx, &query, at, &product).into_iter().for_each(|d| out.push(d));
                 out.push(draft(cx, &query, at, &product));
             }
         }
@@ -193,25 +192,6 @@ fn with_remedies(draft: Draft, product: &Product) -> Draft {
         .useless("more shuffle partitions", "tasks grow with the square of their number")
         .useless("salting", "there is no key")
         .confirm("no CartesianProduct in the plan, and the number of tasks of its stage")
-}
-
-/// A pasted plan has no stage, so nobody else sees the tasks that the product makes.
-fn tiny_tasks(cx: &Context<'_>, query: &Query<'_>, at: usize, product: &Product) -> Option<Draft> {
-    let stated = cx.app.pasted.as_ref().and_then(|p| p.stated_tasks);
-    let tasks = stated.or_else(|| product.tasks()).filter(|t| *t >= MANY_TASKS)?;
-    if !query.is_lint() || !product.single_rows {
-        return None;
-    }
-    let title = format!("{} tasks for a product of a few rows: nearly all have nothing to do", Count(tasks));
-    let draft = Draft::new("TINY_TASKS", title)
-        .severity(Severity::Medium)
-        .evidence("tasks", tasks, "tasks")
-        .over(MANY_TASKS as f64)
-        .explained_by(&["JOIN_CARTESIAN"])
-        .remedy(RemedyKind::Code, "Coalesce both single-row sides first")
-        .useless("more shuffle partitions", "tasks grow with the square of their number")
-        .confirm("number of tasks of the stage");
-    Some(query.place_node(cx, at, draft))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
-use model::{Count, RemedyKind, Severity, Share, StageStatus};
+use model::{Count, Metric, RemedyKind, Severity, Share, StageStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Turns what the reader noted into findings.
@@ -25,12 +25,20 @@ fn said(cx: &Context<'_>, code: &str) -> Vec<String> {
     of.map(|w| w.text.trim_end_matches('.').to_owned()).collect()
 }
 
+fn lower_first(sentence: &str) -> String {
+    let mut text = sentence.to_owned();
+    if let Some(head) = text.get_mut(..1) {
+        head.make_ascii_lowercase();
+    }
+    text
+}
+
 fn truncated(cx: &Context<'_>) -> Option<Draft> {
     let said = said(cx, "LOG_TRUNCATED");
     let log = &cx.app.log;
     let first = said.first()?;
     Some(
-        Draft::new("LOG_TRUNCATED", format!("the log is cut: {first}"))
+        Draft::new("LOG_TRUNCATED", format!("the log is cut: {}", lower_first(first)))
             .severity(Severity::Low)
             .evidence("unparsable_lines", log.bad_lines, "lines")
             .evidence("lines", log.lines, "lines")
@@ -87,12 +95,8 @@ fn dropped(cx: &Context<'_>) -> Option<Draft> {
 fn partial(cx: &Context<'_>) -> Option<Draft> {
     let said = said(cx, "LOG_PARTIAL");
     let first = said.first()?;
-    let mut title = first.clone();
-    if let Some(head) = title.get_mut(..1) {
-        head.make_ascii_lowercase();
-    }
     Some(
-        Draft::new("LOG_PARTIAL", title)
+        Draft::new("LOG_PARTIAL", lower_first(first))
             .severity(Severity::Low)
             .evidence("reader", said.clone(), "")
             .evidence("lines", cx.app.log.lines, "lines")
@@ -103,13 +107,34 @@ fn partial(cx: &Context<'_>) -> Option<Draft> {
 
 fn clock(cx: &Context<'_>) -> Option<Draft> {
     let errors = cx.app.log.clock_errors;
-    (errors > 0).then(|| {
-        Draft::new("LOG_CLOCK", format!("{} task times run backwards and count as 0: clocks of the machines differ", Count(errors)))
+    let late = late_executors(cx);
+    (errors > 0 || late > 0).then(|| {
+        let title = match errors {
+            0 => format!("{} executors were added long after tasks had run on them: times in this log do not fit together", Count(late)),
+            n => format!("{} task times run backwards and count as 0: clocks of the machines differ", Count(n)),
+        };
+        Draft::new("LOG_CLOCK", title)
             .severity(Severity::Low)
             .evidence("clock_errors", errors, "tasks")
+            .evidence("executors_added_after_their_tasks", late, "executors")
             .remedy(RemedyKind::Ops, "Let a time service keep the clocks of all machines alike")
             .confirm("no task that finishes before it starts")
     })
+}
+
+/// Executors whose start is more than an hour after a task that they ran.
+fn late_executors(cx: &Context<'_>) -> u64 {
+    const HOUR_MS: i64 = 3_600_000;
+    let mut first = vec![i64::MAX; cx.app.executors.len()];
+    for stage in &cx.app.stages {
+        for row in 0..stage.tasks.len() {
+            if let Some(known) = first.get_mut(stage.tasks.executor(row)) {
+                *known = (*known).min(stage.tasks.value(Metric::LaunchMs, row));
+            }
+        }
+    }
+    let added = cx.app.executors.iter().map(|e| e.added_ms.unwrap_or(0));
+    added.zip(first).filter(|(added, first)| added - HOUR_MS > *first).count() as u64
 }
 
 fn unknown(cx: &Context<'_>) -> Option<Draft> {

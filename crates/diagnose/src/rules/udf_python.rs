@@ -76,7 +76,7 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, rows: bool, functions: 
             let draft = draft
                 .fix(fix)
                 .estimate(estimate(cx, c))
-                .at_least(Severity::Low)
+                .at_least(if c.facts.wall_ms as f64 >= 0.02 * cx.base_wall_ms() as f64 { Severity::Low } else { Severity::Info })
                 .evidence("python_ms", c.python_ms, "ms")
                 .evidence("run_ms", c.run_ms, "ms")
                 .evidence("python_share", c.share, "share")
