@@ -36,6 +36,10 @@ mod report;
 pub mod rules;
 pub mod run_model;
 pub mod shuffle;
+pub mod gaps;
+pub mod plan_text;
+pub mod queries;
+pub mod signature;
 pub mod sizing;
 mod sketch;
 pub mod slots;
@@ -44,6 +48,7 @@ mod stage_model;
 #[cfg(test)]
 mod testing;
 pub mod uneven;
+pub mod streams;
 pub mod words;
 pub mod work;
 
