@@ -1,0 +1,229 @@
+//! What the reading itself found: counts, and the warnings that follow from them.
+
+use super::super::parse::{KNOWN, Parsed, short_name};
+use super::work::{Lost, TaskCounts};
+use super::{At, Clock, Fold};
+use crate::source::{PartStats, ReadStats};
+use model::{Application, LogFacts, Text, Warning};
+
+/// Unknown kinds of events that a warning names.
+const MAX_KINDS_NAMED: usize = 5;
+
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub log: LogFacts,
+    /// By position in [`KNOWN`].
+    known: Vec<u64>,
+    /// Bad lines in the middle: the first of them, and how many.
+    first_bad: Option<Line>,
+    bad_in_middle: u64,
+    /// Bad lines at the open end of a part or beside a damage, which names them already.
+    cut: Option<Line>,
+}
+
+/// A line, as a reader counts.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    part: usize,
+    /// From 1.
+    number: u64,
+}
+
+impl Facts {
+    /// Takes the counts of a batch; `repeated` says that its first line repeats the one before.
+    pub fn batch(&mut self, at: At, parsed: &Parsed, repeated: bool) {
+        self.log.lines += parsed.lines;
+        self.log.repeated_lines += parsed.repeated + u64::from(repeated);
+        self.known.resize(KNOWN.len(), 0);
+        for (sum, n) in self.known.iter_mut().zip(&parsed.known) {
+            *sum += n;
+        }
+        if let Some(known) = parsed.first.filter(|_| repeated).and_then(|first| first.known) {
+            self.known[known] -= 1;
+        }
+        for (name, n) in &parsed.unknown {
+            *self.log.unknown_events.entry(Text::from(&**name)).or_default() += n;
+        }
+        for bad in &parsed.bad {
+            self.log.bad_lines += 1;
+            let line = Line { part: at.part, number: at.first_line + bad.index as u64 + 1 };
+            if bad.maybe_cut {
+                self.cut = Some(line);
+            } else {
+                self.bad_in_middle += 1;
+                self.first_bad.get_or_insert(line);
+            }
+        }
+    }
+
+    fn finish(&mut self, counts: TaskCounts, task_starts: u64, stats: &ReadStats) {
+        let log = &mut self.log;
+        for (name, n) in KNOWN.iter().zip(self.known.iter().copied()).filter(|(_, n)| *n > 0) {
+            log.events.insert(Text::from(*name), n);
+        }
+        for (name, n) in &log.unknown_events {
+            *log.events.entry(Text::from(short_name(name))).or_default() += n;
+        }
+        let long: u64 = stats.parts.iter().map(|p| p.long_line_count).sum();
+        log.lines += long;
+        log.bad_lines += long;
+        log.bytes_stored = stats.stored_bytes();
+        log.bytes = stats.decoded_bytes();
+        log.task_starts = task_starts;
+        log.task_ends = counts.ends;
+        log.task_ends_not_successful = counts.ends_not_successful;
+        log.clock_errors = counts.backwards;
+        log.block_updates = log.events.get("SparkListenerBlockUpdated").copied().unwrap_or_default();
+        log.in_progress = stats.parts.iter().any(|p| p.name.ends_with(".inprogress"));
+    }
+}
+
+impl Fold {
+    /// Ends the reading.
+    pub fn finish(mut self, stats: &ReadStats) -> Application {
+        self.facts.finish(self.work.counts, self.work.task_starts(), stats);
+        let counts = self.work.counts;
+        let (jobs, stages, lost, moved) = self.work.finish();
+        let (mut sql, mut accumulators) = self.sql.finish();
+        for accumulator in accumulators.values_mut() {
+            accumulator.stage = accumulator.stage.map(|old| moved[old as usize]);
+        }
+        for job in &jobs {
+            let of = job.sql.and_then(|id| sql.binary_search_by_key(&id, |s| s.id).ok());
+            if let Some(at) = of {
+                sql[at].jobs.push(job.id);
+            }
+        }
+        let Clock { first_ms, last_ms } = self.clock;
+        let mut app = Application { first_event_ms: first_ms, last_event_ms: last_ms, ..self.app };
+        app.cached = self.storage.finish();
+        app.streams = self.streams.finish();
+        (app.executors, app.profiles) = self.executors.finish();
+        (app.jobs, app.stages, app.sql, app.accumulators) = (jobs, stages, sql, accumulators);
+        let facts = self.facts;
+        let mut warnings = facts.damage_warnings(stats);
+        warnings.extend(facts.content_warnings(counts, lost, app.ended_ms.is_some()));
+        warnings.extend(self.budget.warning());
+        app.log = facts.log;
+        app.log.warnings = warnings;
+        app
+    }
+}
+
+impl Facts {
+    /// What could not be read.
+    fn damage_warnings(&self, stats: &ReadStats) -> Vec<Warning> {
+        let name = |part: usize| stats.parts.get(part).map_or("the log", |p| &*p.name);
+        let mut warnings = Vec::new();
+        for part in &stats.parts {
+            warnings.extend(part_warnings(part));
+        }
+        if let Some(stop) = &stats.stopped {
+            warnings.push(warning("LOG_TRUNCATED", format!("Reading ended early: {stop}.")));
+        }
+        if let Some(line) = self.cut.filter(|line| stats.parts.get(line.part).is_none_or(|p| p.damage_count == 0)) {
+            let (number, name) = (line.number, name(line.part));
+            let text = format!("The last line of {name} (line {number}) is cut; everything before it was read.");
+            warnings.push(warning("LOG_TRUNCATED", text));
+        }
+        if let Some(line) = self.first_bad {
+            let (bad, lines) = (self.bad_in_middle, self.log.lines);
+            let text = format!(
+                "{bad} of {lines} lines cannot be read as events and were left out; the first is line {} of {}.",
+                line.number,
+                name(line.part)
+            );
+            warnings.push(warning("LOG_EVENTS_DROPPED", text));
+        }
+        warnings
+    }
+
+    /// What the events themselves say about the log.
+    fn content_warnings(&self, counts: TaskCounts, lost: Lost, ended: bool) -> Vec<Warning> {
+        let log = &self.log;
+        let mut warnings = Vec::new();
+        if !log.starts_at_beginning {
+            let text = "There is no ApplicationStart: the log begins in the middle, or its first file is missing.";
+            warnings.push(warning("LOG_PARTIAL", text.to_owned()));
+        }
+        warnings.extend(self.lost_events(lost, ended));
+        if counts.backwards > 0 {
+            let text = format!("{} tasks finish before they start; their duration counts as 0.", counts.backwards);
+            warnings.push(warning("LOG_CLOCK", text));
+        }
+        let repeated = log.repeated_lines + counts.repeated_ends;
+        if repeated > 0 {
+            let text = format!("{repeated} lines say again what was said before and were left out.");
+            warnings.push(warning("LOG_REPEATED", text));
+        }
+        warnings.extend(self.unknown_events());
+        warnings
+    }
+
+    fn lost_events(&self, lost: Lost, ended: bool) -> Option<Warning> {
+        let without_end = if ended { lost.without_end } else { 0 };
+        let without_start = if self.log.starts_at_beginning { lost.without_start } else { 0 };
+        let parts: Vec<String> = [
+            (without_end, "started and never ended"),
+            (without_start, "ended without a start"),
+            (lost.without_event, "left no event although their stage completed"),
+        ]
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} tasks {what}"))
+        .collect();
+        let text = format!(
+            "Events are missing: {}. Sums are lower bounds; a larger spark.scheduler.listenerbus.eventqueue.capacity \
+             loses fewer.",
+            parts.join(", ")
+        );
+        (!parts.is_empty()).then(|| warning("LOG_EVENTS_DROPPED", text))
+    }
+
+    fn unknown_events(&self) -> Option<Warning> {
+        let unknown = &self.log.unknown_events;
+        let total: u64 = unknown.values().sum();
+        let mut kinds: Vec<(&Text, &u64)> = unknown.iter().collect();
+        kinds.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+        let named: Vec<String> =
+            kinds.iter().take(MAX_KINDS_NAMED).map(|(name, n)| format!("{} ({n})", short_name(name))).collect();
+        let more = kinds.len().saturating_sub(MAX_KINDS_NAMED);
+        let more = if more > 0 { format!(" and {more} other kinds") } else { String::new() };
+        let text = format!("{total} events of unknown kinds were passed over: {}{more}.", named.join(", "));
+        (total > 0).then(|| warning("LOG_UNKNOWN", text))
+    }
+}
+
+fn part_warnings(part: &PartStats) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for damage in &part.damages {
+        warnings.push(warning("LOG_TRUNCATED", format!("In {}: {damage}.", part.name)));
+    }
+    let unnamed = part.damage_count - part.damages.len() as u64;
+    if unnamed > 0 {
+        warnings.push(warning("LOG_TRUNCATED", format!("In {}: {unnamed} more damages.", part.name)));
+    }
+    if let Some(longest) = part.long_lines.iter().map(|l| l.bytes).max() {
+        let text = format!(
+            "{} lines of {} are longer than --max-line-bytes or --max-memory allow (up to {longest} bytes) and were left out.",
+            part.long_line_count, part.name
+        );
+        warnings.push(warning("LOG_EVENTS_DROPPED", text));
+    }
+    warnings
+}
+
+impl super::Budget {
+    fn warning(&self) -> Option<Warning> {
+        let text = format!(
+            "The application needs more than {} bytes, so plan texts, call stacks and later plans were left out; a \
+             larger --max-memory keeps them.",
+            self.max_bytes
+        );
+        self.exceeded.then(|| warning("LOG_LIMIT", text))
+    }
+}
+
+fn warning(code: &str, text: String) -> Warning {
+    Warning { code: code.to_owned(), text }
+}
