@@ -13,8 +13,8 @@ pub struct Batch {
     /// Lines left out before this batch, since the one before.
     pub(super) dropped_lines: u64,
     pub(super) lent: Lent,
-    /// Offsets where the stream is not continuous; always line ends, and line starts.
-    pub(super) joints: Vec<usize>,
+    /// Offsets where lines begin that may be cut, in order.
+    pub(super) maybe_cut: Vec<usize>,
 }
 
 /// A line of a log.
@@ -53,7 +53,12 @@ impl Batch {
 
     /// The lines that are not empty. `\r\n` is taken as a line end, too.
     pub fn lines(&self) -> Lines<'_> {
-        Lines { bytes: self.bytes(), at: 0, index: 0, joints: &self.joints }
+        Lines {
+            bytes: self.bytes(),
+            at: 0,
+            index: 0,
+            maybe_cut: &self.maybe_cut,
+        }
     }
 
     pub(super) fn line_count(&self) -> u64 {
@@ -69,7 +74,7 @@ pub struct Lines<'a> {
     bytes: &'a [u8],
     at: usize,
     index: usize,
-    joints: &'a [usize],
+    maybe_cut: &'a [usize],
 }
 
 impl<'a> Iterator for Lines<'a> {
@@ -87,11 +92,27 @@ impl<'a> Iterator for Lines<'a> {
             self.index += 1;
             let bytes = line.strip_suffix(b"\r").unwrap_or(line);
             if !bytes.is_empty() {
-                let maybe_cut = self.joints.iter().any(|&j| j == start || j == self.at);
-                return Some(Line { bytes, index, maybe_cut });
+                return Some(Line {
+                    bytes,
+                    index,
+                    maybe_cut: self.begins_cut(start),
+                });
             }
         }
         None
+    }
+}
+
+impl Lines<'_> {
+    /// Whether `start` is among the marked places, which come in order.
+    fn begins_cut(&mut self, start: usize) -> bool {
+        while let [first, rest @ ..] = self.maybe_cut {
+            if *first >= start {
+                return *first == start;
+            }
+            self.maybe_cut = rest;
+        }
+        false
     }
 }
 
@@ -105,7 +126,10 @@ pub(super) struct Lent {
 impl Lent {
     pub fn new(buf: Buf, pool: &Arc<Pool>) -> Lent {
         pool.lend();
-        Lent { buf, pool: pool.clone() }
+        Lent {
+            buf,
+            pool: pool.clone(),
+        }
     }
 }
 

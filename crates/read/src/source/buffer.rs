@@ -2,9 +2,6 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Room kept behind the wanted bytes of a batch, so that a decoder always has a useful target.
-const SLACK_BYTES: usize = 256 << 10;
-
 /// Bytes that decoders append to. The memory behind `len` stays initialised when the buffer is
 /// recycled, so nothing is zeroed twice.
 #[derive(Debug, Default)]
@@ -101,7 +98,8 @@ impl Pool {
             state: Mutex::default(),
             returned: Condvar::new(),
             limit_bytes,
-            buf_bytes: batch_bytes + SLACK_BYTES,
+            // Room behind the wanted bytes, so that a decoder always has a useful target.
+            buf_bytes: batch_bytes + batch_bytes / 4 + 1,
         }
     }
 
@@ -183,6 +181,8 @@ impl Pool {
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.returned.wait(state).unwrap_or_else(PoisonError::into_inner)
+        self.returned
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -34,8 +34,8 @@ pub enum DamageKind {
         /// The size it claims, in bytes.
         claimed_bytes: u64,
     },
-    /// The zstd frame needs a window above 2^27 bytes.
-    #[error("a zstd frame needs a window larger than 128 MiB")]
+    /// The zstd frame needs a larger window than [`Limits`](super::Limits) allow.
+    #[error("a zstd frame needs more memory than allowed")]
     WindowTooLarge,
     /// Bytes where a frame, block or member should begin.
     #[error("bytes between compressed frames that are none")]

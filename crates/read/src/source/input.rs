@@ -79,7 +79,8 @@ impl Input {
     /// window of at least `look` bytes, the stream's end aside, and answers with an offset.
     pub fn seek(&mut self, look: usize, find: impl Fn(&[u8]) -> Option<usize>) -> bool {
         loop {
-            let have = self.fill(look);
+            // Twice as much, so that each round gets forward even if bytes come in small pieces.
+            let have = self.fill(2 * look);
             if let Some(at) = find(self.data()) {
                 self.consume(at);
                 return true;
@@ -118,10 +119,7 @@ impl Input {
         n
     }
 
-    fn note_read(
-        &mut self,
-        mut read: impl FnMut(&mut dyn Read) -> io::Result<usize>,
-    ) -> usize {
+    fn note_read(&mut self, mut read: impl FnMut(&mut dyn Read) -> io::Result<usize>) -> usize {
         loop {
             match read(&mut *self.source) {
                 Ok(0) => self.ended = true,

@@ -20,6 +20,11 @@ pub const MAX_RATIO: u64 = 1000;
 /// The ratio is judged only after so many decoded bytes.
 pub const RATIO_CHECKED_FROM_BYTES: u64 = 8 << 30;
 
+/// Bytes that may be decoded in vain, in one part, to find where an intact block begins when the
+/// framing has no magic to look for. Real damage needs a few megabytes; without a bound, a forged
+/// log could keep a search busy for hours.
+pub const MAX_TRIAL_BYTES: usize = 1 << 30;
+
 /// How many damages are kept with their places in one part; more are only counted.
 pub const MAX_DAMAGES_KEPT: usize = 100;
 
@@ -29,8 +34,8 @@ pub const MAX_DAMAGES_KEPT: usize = 100;
 pub struct Limits {
     /// Bytes of all line buffers together (`--max-memory`, as far as it is given to reading).
     /// A line that does not fit is left out like one above `max_line_bytes`. Decoder state comes
-    /// on top: one window of at most 2^[`MAX_ZSTD_WINDOW_LOG`] bytes or one block of
-    /// [`MAX_BLOCK_BYTES`].
+    /// on top: one zstd window of at most a quarter of this (and 2^[`MAX_ZSTD_WINDOW_LOG`] bytes),
+    /// or a block of [`MAX_BLOCK_BYTES`] in both forms.
     pub max_memory_bytes: u64,
     /// Bytes of the longest line that is read (`--max-line-bytes`). Lines above it are skipped
     /// without being held. A longer line that fits the buffers anyway may be let through.
@@ -50,6 +55,49 @@ impl Default for Limits {
             max_line_bytes: 256 * MIB,
             max_decompressed_bytes: 1 << 40,
             batch_bytes: MIB as usize,
+        }
+    }
+}
+
+impl Limits {
+    /// Largest zstd window within the memory limit, as a power of two.
+    pub(super) fn zstd_window_log(&self) -> u32 {
+        let fits = (self.max_memory_bytes / 4).max(MIB).ilog2();
+        fits.min(MAX_ZSTD_WINDOW_LOG)
+    }
+}
+
+/// Whether a part expands beyond anything a log does.
+pub(super) fn is_bomb(stored_bytes: u64, decoded_bytes: u64) -> bool {
+    decoded_bytes > RATIO_CHECKED_FROM_BYTES && decoded_bytes / MAX_RATIO > stored_bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bomb_is_large_and_expands_a_lot() {
+        let gib = 1 << 30;
+        for (stored, decoded, expected) in [
+            (1, gib, false),
+            (gib, 40 * gib, false),
+            (9 << 20, 8 * gib + 1, false),
+            (8 << 20, 9 * gib, true),
+            (0, 9 * gib, true),
+        ] {
+            assert_eq!(is_bomb(stored, decoded), expected, "{stored} {decoded}");
+        }
+    }
+
+    #[test]
+    fn windows_follow_the_memory_limit() {
+        for (mib, expected) in [(0, 20), (64, 24), (400, 26), (512, 27), (100_000, 27)] {
+            let limits = Limits {
+                max_memory_bytes: mib * MIB,
+                ..Limits::default()
+            };
+            assert_eq!(limits.zstd_window_log(), expected, "{mib}");
         }
     }
 }

@@ -6,7 +6,9 @@
 //!
 //! 1. [`group`] tells from a listing which names form one application's log;
 //! 2. [`probe`] looks at the first bytes, to leave out what is no event log;
-//! 3. [`zip_logs`] does both for a zip archive.
+//! 3. [`zip_logs`] lists and groups a zip archive.
+//!
+//! [`read_text`] reads what turned out to be no log: a plan, a stack trace.
 //!
 //! Nothing here fails because of what is in a log, allocates by what a log claims, or knows JSON.
 
@@ -23,6 +25,7 @@ mod probe;
 mod progress;
 mod split;
 mod stats;
+mod text;
 mod zip;
 
 pub use batch::{Batch, Line, Lines, Place};
@@ -35,4 +38,5 @@ pub use pipeline::{Options, run};
 pub use probe::{LooksLike, Probe, is_event_line, probe};
 pub use progress::Progress;
 pub use stats::{LongLine, PartStats, ReadStats, Stop};
+pub use text::{Text, read_text};
 pub use zip::{SeekableStream, ZipError, ZipLogs, zip_logs};

@@ -28,7 +28,11 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        Options { limits: Limits::default(), threads, progress: Progress::default() }
+        Options {
+            limits: Limits::default(),
+            threads,
+            progress: Progress::default(),
+        }
     }
 }
 
@@ -109,7 +113,11 @@ impl LineCounts {
         let first_line = self.seen + parsed.dropped_lines;
         self.seen = first_line + parsed.lines;
         self.handed_on[parsed.part] += parsed.lines;
-        Place { part: parsed.part, first_line, at_byte: parsed.at_byte }
+        Place {
+            part: parsed.part,
+            first_line,
+            at_byte: parsed.at_byte,
+        }
     }
 
     fn add_to(&self, stats: &mut ReadStats) {
@@ -194,7 +202,9 @@ fn fold_in_order<T>(
 ) -> bool {
     for awaited in order {
         // A parser that panicked leaves no result; joining it brings the panic here.
-        let Ok(parsed) = awaited.recv() else { return false };
+        let Ok(parsed) = awaited.recv() else {
+            return false;
+        };
         if fold(parsed).is_break() {
             return true;
         }

@@ -2,9 +2,10 @@
 
 use super::buffer::Buf;
 use super::codec::{Codec, Decoder, Step};
-use super::limits::MAX_BLOCK_BYTES;
+use super::limits::{MAX_BLOCK_BYTES, MAX_ZSTD_WINDOW_LOG};
 use super::part::Part;
 use super::progress::Progress;
+use super::text::{decode, is_utf16};
 use memchr::memmem;
 use std::io::{self, Cursor};
 
@@ -74,7 +75,11 @@ fn look(head: Vec<u8>) -> Probe {
         None if broken && text.iter().all(u8::is_ascii_whitespace) => LooksLike::Damaged,
         None => judge(&text),
     };
-    Probe { codec, looks_like, first_line: first_line(&text) }
+    Probe {
+        codec,
+        looks_like,
+        first_line: first_line(&text),
+    }
 }
 
 /// Whether a line is a Spark event: an object with the key `Event`, whose value is text.
@@ -83,13 +88,14 @@ pub fn is_event_line(line: &[u8]) -> bool {
     line.starts_with(b"{")
         && memmem::find_iter(line, b"\"Event\"").any(|at| {
             let rest = line[at + b"\"Event\"".len()..].trim_ascii_start();
-            rest.strip_prefix(b":").is_some_and(|v| v.trim_ascii_start().starts_with(b"\""))
+            rest.strip_prefix(b":")
+                .is_some_and(|v| v.trim_ascii_start().starts_with(b"\""))
         })
 }
 
 fn decode_head(head: Vec<u8>) -> (Codec, Vec<u8>, bool) {
     let source = Box::new(Cursor::new(head));
-    let mut decoder = Decoder::new(source, Progress::default());
+    let mut decoder = Decoder::new(source, Progress::default(), MAX_ZSTD_WINDOW_LOG);
     let mut out = Buf::default();
     let mut broken = false;
     while out.len() < TEXT_BYTES {
@@ -101,7 +107,12 @@ fn decode_head(head: Vec<u8>) -> (Codec, Vec<u8>, bool) {
             Step::End => break,
         }
     }
-    (decoder.codec(), out.filled().to_vec(), broken)
+    let text = out.filled();
+    let text = match is_utf16(text) {
+        true => decode(text).into_bytes(),
+        false => text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).to_vec(),
+    };
+    (decoder.codec(), text, broken)
 }
 
 /// Forms that are told by their first bytes and are no codec of Spark's.
@@ -110,7 +121,10 @@ fn foreign(head: &[u8]) -> Option<LooksLike> {
         (b"PK\x03\x04", LooksLike::Zip),
         (b"PK\x05\x06", LooksLike::Zip),
         (b"\x04\x22\x4d\x18", LooksLike::Unsupported("lz4 frame")),
-        (b"\xff\x06\0\0sNaPpY", LooksLike::Unsupported("snappy frame")),
+        (
+            b"\xff\x06\0\0sNaPpY",
+            LooksLike::Unsupported("snappy frame"),
+        ),
         (b"\xfd7zXZ\0", LooksLike::Unsupported("xz")),
         (b"BZh", LooksLike::Unsupported("bzip2")),
         (b"7z\xbc\xaf\x27\x1c", LooksLike::Unsupported("7z")),
@@ -121,7 +135,10 @@ fn foreign(head: &[u8]) -> Option<LooksLike> {
     if head.get(257..262) == Some(b"ustar") {
         return Some(LooksLike::Unsupported("tar"));
     }
-    KNOWN.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, looks)| *looks)
+    KNOWN
+        .iter()
+        .find(|(magic, _)| head.starts_with(magic))
+        .map(|(_, looks)| *looks)
 }
 
 fn judge(text: &[u8]) -> LooksLike {
@@ -149,8 +166,11 @@ fn is_text(bytes: &[u8]) -> bool {
 }
 
 fn first_line(text: &[u8]) -> String {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
-    let line = text.split(|&b| b == b'\n').next().unwrap_or_default();
+    let line = text
+        .trim_ascii_start()
+        .split(|&b| b == b'\n')
+        .next()
+        .unwrap_or_default();
     let line = &line[..line.len().min(FIRST_LINE_BYTES)];
     String::from_utf8_lossy(line).trim_end().to_owned()
 }

@@ -3,15 +3,12 @@
 use super::batch::{Batch, Lent};
 use super::buffer::{Buf, Pool};
 use super::codec::{Decoder, Step};
-use super::limits::{Limits, MAX_RATIO, RATIO_CHECKED_FROM_BYTES};
+use super::limits::{Limits, is_bomb};
 use super::part::Part;
 use super::progress::Progress;
 use super::stats::{LongLine, PartStats, ReadStats, Stop};
 use memchr::{memchr, memrchr};
 use std::sync::Arc;
-
-/// Smallest room worth a decoder call.
-const MIN_SPARE_BYTES: usize = 128 << 10;
 
 /// UTF-8 byte order mark, which editors put before the first line.
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -41,7 +38,8 @@ struct Open {
     dropped: Option<LongLine>,
     /// Lines dropped since the last batch.
     dropped_lines: u64,
-    joints: Vec<usize>,
+    /// Where lines begin that may be cut: before a damage, behind it, and at an open end.
+    maybe_cut: Vec<usize>,
 }
 
 /// Whether the part goes on.
@@ -104,10 +102,14 @@ impl Splitter {
             let mut part = self.parts.next()?;
             match part.open() {
                 Ok(stream) => {
-                    let decoder = Decoder::new(stream, self.progress.clone());
+                    let decoder =
+                        Decoder::new(stream, self.progress.clone(), self.limits.zstd_window_log());
                     return Some(Open::new(part.name, decoder, self.pool.take()));
                 }
-                Err(error) => self.stats.parts.push(PartStats::not_opened(part.name, &error)),
+                Err(error) => self
+                    .stats
+                    .parts
+                    .push(PartStats::not_opened(part.name, &error)),
             }
         }
         None
@@ -119,9 +121,11 @@ impl Splitter {
             if open.line_start > 0 && open.buf.len() >= self.limits.batch_bytes {
                 return Filled::Batch;
             }
-            if open.buf.spare_len() < MIN_SPARE_BYTES {
+            // Less room is not worth a decoder call. A batch has more, so only a long line gets here.
+            let worth = self.limits.batch_bytes / 8 + 1;
+            if open.buf.spare_len() < worth {
                 let fits = open.unfinished_bytes() < self.limits.max_line_bytes;
-                if !fits || !self.pool.grow(&mut open.buf, MIN_SPARE_BYTES) {
+                if !fits || !self.pool.grow(&mut open.buf, worth) {
                     open.drop_rest();
                 }
             }
@@ -157,8 +161,11 @@ impl Splitter {
         let limit_bytes = self.limits.max_decompressed_bytes;
         if self.decoded_total > limit_bytes {
             self.stats.stopped = Some(Stop::TooManyBytes { limit_bytes });
-        } else if decoded > RATIO_CHECKED_FROM_BYTES && decoded / MAX_RATIO > stored {
-            self.stats.stopped = Some(Stop::Bomb { stored_bytes: stored, decoded_bytes: decoded });
+        } else if is_bomb(stored, decoded) {
+            self.stats.stopped = Some(Stop::Bomb {
+                stored_bytes: stored,
+                decoded_bytes: decoded,
+            });
         }
         self.stats.stopped.is_some()
     }
@@ -171,16 +178,19 @@ impl Splitter {
         self.pool.settle(room, &next);
         let mut full = std::mem::replace(&mut open.buf, next);
         full.truncate(open.line_start);
-        let joints = std::mem::take(&mut open.joints);
-        if joints.last() == Some(&open.line_start) {
-            open.joints.push(0);
+        let mut maybe_cut = std::mem::take(&mut open.maybe_cut);
+        if maybe_cut
+            .pop_if(|start| *start == open.line_start)
+            .is_some()
+        {
+            open.maybe_cut.push(0);
         }
         let batch = Batch {
             part: self.stats.parts.len(),
             at_byte: open.at_byte,
             dropped_lines: std::mem::take(&mut open.dropped_lines),
             lent: Lent::new(full, &self.pool),
-            joints,
+            maybe_cut,
         };
         open.line_start = 0;
         open.at_byte = open.unfinished_at();
@@ -190,16 +200,15 @@ impl Splitter {
     /// Closes the part; what is left in the buffer is its last batch.
     fn last(&mut self, mut open: Open) -> Option<Batch> {
         open.end_dropping();
-        let len = open.buf.len();
-        if open.line_start < len {
+        if open.unfinished_bytes() > 0 {
             open.stats.open_last_line = true;
-            open.joints.push(len);
+            open.mark_cut();
         }
-        let batch = (len > 0).then(|| Batch {
+        let batch = (open.buf.len() > 0).then(|| Batch {
             part: self.stats.parts.len(),
             at_byte: open.at_byte,
             dropped_lines: open.dropped_lines,
-            joints: std::mem::take(&mut open.joints),
+            maybe_cut: std::mem::take(&mut open.maybe_cut),
             lent: Lent::new(std::mem::take(&mut open.buf), &self.pool),
         });
         self.close(open);
@@ -207,7 +216,12 @@ impl Splitter {
     }
 
     fn close(&mut self, open: Open) {
-        let Open { decoder, mut stats, buf, .. } = open;
+        let Open {
+            decoder,
+            mut stats,
+            buf,
+            ..
+        } = open;
         stats.stored_bytes = decoder.position();
         self.stats.parts.push(stats);
         if buf.capacity() > 0 {
@@ -219,14 +233,18 @@ impl Splitter {
 impl Open {
     fn new(name: String, decoder: Decoder, buf: Buf) -> Open {
         Open {
-            stats: PartStats { name, codec: decoder.codec(), ..PartStats::default() },
+            stats: PartStats {
+                name,
+                codec: decoder.codec(),
+                ..PartStats::default()
+            },
             decoder,
             buf,
             at_byte: 0,
             line_start: 0,
             dropped: None,
             dropped_lines: 0,
-            joints: Vec::new(),
+            maybe_cut: Vec::new(),
         }
     }
 
@@ -307,12 +325,18 @@ impl Open {
     /// Ends the unfinished line, because what comes next does not continue it.
     fn join(&mut self) {
         self.end_dropping();
-        if self.line_start < self.buf.len() {
+        if self.unfinished_bytes() > 0 {
+            self.mark_cut();
             self.buf.push(b'\n');
             self.line_start = self.buf.len();
         }
-        if self.joints.last() != Some(&self.line_start) {
-            self.joints.push(self.line_start);
+        self.mark_cut();
+    }
+
+    /// Marks the unfinished line; once, however many damages are at its beginning.
+    fn mark_cut(&mut self) {
+        if self.maybe_cut.last() != Some(&self.line_start) {
+            self.maybe_cut.push(self.line_start);
         }
     }
 }

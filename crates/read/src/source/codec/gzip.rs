@@ -35,7 +35,11 @@ enum Place {
 
 impl Gzip {
     pub fn new() -> Gzip {
-        Gzip { inflate: Decompress::new(false), crc: Crc::new(), place: Place::Header }
+        Gzip {
+            inflate: Decompress::new(false),
+            crc: Crc::new(),
+            place: Place::Header,
+        }
     }
 
     fn header(&mut self, input: &mut Input) -> Step {
@@ -69,7 +73,9 @@ impl Gzip {
         let have = input.fill(1);
         let (in_before, out_before) = (self.inflate.total_in(), self.inflate.total_out());
         let target = out.spare(1);
-        let result = self.inflate.decompress(input.data(), target, FlushDecompress::None);
+        let result = self
+            .inflate
+            .decompress(input.data(), target, FlushDecompress::None);
         let taken = (self.inflate.total_in() - in_before) as usize;
         let made = (self.inflate.total_out() - out_before) as usize;
         self.crc.update(&target[..made]);
@@ -80,9 +86,7 @@ impl Gzip {
                 self.place = Place::Trailer;
                 Step::More
             }
-            Ok(_) if taken == 0 && made == 0 && have == 0 => {
-                self.fail(input, DamageKind::CutFrame)
-            }
+            Ok(_) if taken == 0 && made == 0 && have == 0 => self.fail(input, DamageKind::CutFrame),
             Ok(_) if taken == 0 && made == 0 => self.fail(input, DamageKind::BadBlock),
             Ok(_) => Step::More,
             Err(_) => self.fail(input, DamageKind::BadBlock),

@@ -1,7 +1,7 @@
 //! The block stream of lz4-java: `LZ4Block`, a token, two lengths, a checksum, the block. A block
 //! of no bytes ends a stream, and another may follow.
 
-use super::{Decode, Step, four, give_up};
+use super::{Decode, Step, cut_or_corrupt, four, give_up};
 use crate::source::buffer::Buf;
 use crate::source::damage::DamageKind;
 use crate::source::input::Input;
@@ -51,20 +51,17 @@ impl Decode for Lz4 {
 
 fn fail(input: &mut Input, what: DamageKind) -> Step {
     let step = give_up(input, what, MAGIC.len(), |data| memmem::find(data, MAGIC));
-    // A wrong length makes a block in the middle reach past the end of the stream.
-    match step {
-        Step::Broken(mut d) if d.what == DamageKind::CutFrame && d.resumed => {
-            d.what = DamageKind::BadBlock;
-            Step::Broken(d)
-        }
-        step => step,
-    }
+    cut_or_corrupt(step)
 }
 
 fn header(data: &[u8]) -> Result<Header, DamageKind> {
     if data.len() < HEADER_BYTES {
         let begins = MAGIC.iter().zip(data).all(|(a, b)| a == b);
-        return Err(if begins { DamageKind::CutFrame } else { DamageKind::NotAFrame });
+        return Err(if begins {
+            DamageKind::CutFrame
+        } else {
+            DamageKind::NotAFrame
+        });
     }
     if !data.starts_with(MAGIC) {
         return Err(DamageKind::NotAFrame);
@@ -80,14 +77,25 @@ fn header(data: &[u8]) -> Result<Header, DamageKind> {
     };
     let largest = 1 << (10 + (token & 0x0f));
     if raw.max(packed) > MAX_BLOCK_BYTES {
-        return Err(DamageKind::BlockTooLarge { claimed_bytes: raw.max(packed) as u64 });
+        return Err(DamageKind::BlockTooLarge {
+            claimed_bytes: raw.max(packed) as u64,
+        });
     }
     // A byte of LZ4 stands for 255 bytes at most, and lz4-java stores what would grow.
-    let possible = if stored { packed == raw } else { packed <= raw && raw / 255 <= packed };
+    let possible = if stored {
+        packed == raw
+    } else {
+        packed <= raw && raw / 255 <= packed
+    };
     if raw > largest || !possible {
         return Err(DamageKind::BadBlock);
     }
-    Ok(Header { stored, packed, raw, checksum })
+    Ok(Header {
+        stored,
+        packed,
+        raw,
+        checksum,
+    })
 }
 
 fn block(header: &Header, packed: &[u8], out: &mut Buf) -> Result<(), DamageKind> {

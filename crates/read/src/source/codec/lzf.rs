@@ -1,6 +1,6 @@
 //! The chunks of ning-compress: `ZV`, a type, a length or two, at most 64 KiB of data.
 
-use super::{Decode, Step, be_u16, give_up};
+use super::{Decode, Step, Trials, be_u16, cut_or_corrupt, give_up};
 use crate::source::buffer::Buf;
 use crate::source::damage::DamageKind;
 use crate::source::input::Input;
@@ -14,7 +14,10 @@ const PACKED_HEADER_BYTES: usize = 7;
 const MAX_RAW_BYTES: usize = 0xffff;
 const LARGEST_CHUNK_BYTES: usize = PACKED_HEADER_BYTES + MAX_RAW_BYTES;
 
-pub(super) struct Lzf;
+#[derive(Default)]
+pub(super) struct Lzf {
+    trials: Trials,
+}
 
 /// Where a chunk's data is, relative to the chunk's first byte.
 struct Chunk {
@@ -22,6 +25,15 @@ struct Chunk {
     data_len: usize,
     /// Length once decoded; absent when the data is stored as it is.
     raw: Option<usize>,
+}
+
+impl Lzf {
+    fn fail(&self, input: &mut Input, what: DamageKind) -> Step {
+        let step = give_up(input, what, LARGEST_CHUNK_BYTES, |data| {
+            find_intact(data, &self.trials)
+        });
+        cut_or_corrupt(step)
+    }
 }
 
 impl Decode for Lzf {
@@ -32,11 +44,11 @@ impl Decode for Lzf {
         }
         let chunk = match chunk(input.data()) {
             Ok(chunk) => chunk,
-            Err(what) => return fail(input, what),
+            Err(what) => return self.fail(input, what),
         };
         let whole = chunk.data_at + chunk.data_len;
         if input.fill(whole) < whole {
-            return fail(input, DamageKind::CutFrame);
+            return self.fail(input, DamageKind::CutFrame);
         }
         let data = &input.data()[chunk.data_at..whole];
         let written = match chunk.raw {
@@ -55,7 +67,7 @@ impl Decode for Lzf {
                 input.consume(whole);
                 Step::More
             }
-            None => fail(input, DamageKind::BadBlock),
+            None => self.fail(input, DamageKind::BadBlock),
         }
     }
 }
@@ -65,9 +77,11 @@ fn chunk(data: &[u8]) -> Result<Chunk, DamageKind> {
         return Err(DamageKind::NotAFrame);
     }
     match data.get(2) {
-        Some(0) if data.len() >= STORED_HEADER_BYTES => {
-            Ok(Chunk { data_at: STORED_HEADER_BYTES, data_len: be_u16(data, 3), raw: None })
-        }
+        Some(0) if data.len() >= STORED_HEADER_BYTES => Ok(Chunk {
+            data_at: STORED_HEADER_BYTES,
+            data_len: be_u16(data, 3),
+            raw: None,
+        }),
         Some(1) if data.len() >= PACKED_HEADER_BYTES => Ok(Chunk {
             data_at: PACKED_HEADER_BYTES,
             data_len: be_u16(data, 3),
@@ -78,24 +92,12 @@ fn chunk(data: &[u8]) -> Result<Chunk, DamageKind> {
     }
 }
 
-fn fail(input: &mut Input, what: DamageKind) -> Step {
-    let step = give_up(input, what, LARGEST_CHUNK_BYTES, find_intact);
-    // A wrong length makes a chunk in the middle reach past the end of the stream.
-    match step {
-        Step::Broken(mut d) if d.what == DamageKind::CutFrame && d.resumed => {
-            d.what = DamageKind::BadBlock;
-            Step::Broken(d)
-        }
-        step => step,
-    }
-}
-
 /// Two letters are too little to believe, so the next place is one that decodes as a whole chunk.
-fn find_intact(data: &[u8]) -> Option<usize> {
-    memmem::find_iter(data, MAGIC).find(|&at| is_intact(&data[at..]))
+fn find_intact(data: &[u8], trials: &Trials) -> Option<usize> {
+    memmem::find_iter(data, MAGIC).find(|&at| is_intact(&data[at..], trials))
 }
 
-fn is_intact(data: &[u8]) -> bool {
+fn is_intact(data: &[u8], trials: &Trials) -> bool {
     let Ok(chunk) = chunk(data) else {
         return false;
     };
@@ -108,7 +110,7 @@ fn is_intact(data: &[u8]) -> bool {
             let next = &data[chunk.data_at + chunk.data_len..];
             next.is_empty() || next.starts_with(MAGIC)
         }
-        Some(raw) => decode(packed, &mut vec![0; raw]).is_some(),
+        Some(raw) => trials.spend(raw) && decode(packed, &mut vec![0; raw]).is_some(),
     }
 }
 
@@ -120,7 +122,8 @@ fn decode(data: &[u8], out: &mut [u8]) -> Option<()> {
         at += 1;
         if control < 32 {
             let len = control + 1;
-            out.get_mut(done..done + len)?.copy_from_slice(data.get(at..at + len)?);
+            out.get_mut(done..done + len)?
+                .copy_from_slice(data.get(at..at + len)?);
             at += len;
             done += len;
             continue;

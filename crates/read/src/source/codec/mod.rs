@@ -12,8 +12,10 @@ mod zstd;
 use super::buffer::Buf;
 use super::damage::{Damage, DamageKind};
 use super::input::Input;
+use super::limits::MAX_TRIAL_BYTES;
 use super::part::ByteStream;
 use super::progress::Progress;
+use std::cell::Cell;
 use std::fmt;
 
 /// Bytes that are enough to tell the codecs apart.
@@ -87,19 +89,24 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    pub fn new(source: ByteStream, progress: Progress) -> Decoder {
+    /// `zstd_window_log` bounds the window of a zstd frame, as a power of two.
+    pub fn new(source: ByteStream, progress: Progress, zstd_window_log: u32) -> Decoder {
         let mut input = Input::new(source, progress);
         input.fill(SNIFF_BYTES);
         let codec = Codec::sniff(input.data());
         let inner: Box<dyn Decode> = match codec {
             Codec::Plain => Box::new(Plain),
-            Codec::Zstd => Box::new(zstd::Zstd::new()),
+            Codec::Zstd => Box::new(zstd::Zstd::new(zstd_window_log)),
             Codec::Lz4 => Box::new(lz4::Lz4),
-            Codec::Snappy => Box::new(snappy::Snappy),
-            Codec::Lzf => Box::new(lzf::Lzf),
+            Codec::Snappy => Box::new(snappy::Snappy::default()),
+            Codec::Lzf => Box::new(lzf::Lzf::default()),
             Codec::Gzip => Box::new(gzip::Gzip::new()),
         };
-        Decoder { codec, input, inner }
+        Decoder {
+            codec,
+            input,
+            inner,
+        }
     }
 
     pub fn codec(&self) -> Codec {
@@ -114,11 +121,19 @@ impl Decoder {
     /// Appends some bytes to `out`: as many as fit, or one block.
     pub fn step(&mut self, out: &mut Buf) -> Step {
         let step = self.inner.step(&mut self.input, out);
-        let over = matches!(&step, Step::End | Step::Broken(Damage { resumed: false, .. }));
-        match self.input.take_failure().filter(|_| over) {
+        let over = matches!(
+            &step,
+            Step::End | Step::Broken(Damage { resumed: false, .. })
+        );
+        if !over {
+            return step;
+        }
+        match self.input.take_failure() {
             Some(error) => Step::Broken(Damage {
                 at_byte: self.input.position(),
-                what: DamageKind::ReadFailed { message: error.to_string() },
+                what: DamageKind::ReadFailed {
+                    message: error.to_string(),
+                },
                 skipped_bytes: 0,
                 resumed: false,
             }),
@@ -156,7 +171,42 @@ fn give_up(
     }
     let resumed = input.seek(look, find);
     let skipped_bytes = input.position() - at_byte;
-    Step::Broken(Damage { at_byte, what, skipped_bytes, resumed })
+    Step::Broken(Damage {
+        at_byte,
+        what,
+        skipped_bytes,
+        resumed,
+    })
+}
+
+/// Names the cut of a chunked stream rightly: if anything intact comes behind a chunk that seems to
+/// reach past the end, not the stream is cut but the chunk's length is wrong.
+fn cut_or_corrupt(step: Step) -> Step {
+    match step {
+        Step::Broken(mut d) if d.what == DamageKind::CutFrame && d.resumed => {
+            d.what = DamageKind::BadBlock;
+            Step::Broken(d)
+        }
+        step => step,
+    }
+}
+
+/// How much may still be decoded in vain, see [`MAX_TRIAL_BYTES`].
+struct Trials(Cell<usize>);
+
+impl Default for Trials {
+    fn default() -> Self {
+        Trials(Cell::new(MAX_TRIAL_BYTES))
+    }
+}
+
+impl Trials {
+    /// Takes `bytes` from what is left; `false` when that is not enough.
+    fn spend(&self, bytes: usize) -> bool {
+        let left = self.0.get().checked_sub(bytes);
+        self.0.set(left.unwrap_or(0));
+        left.is_some()
+    }
 }
 
 /// Big-endian 16-bit number at `at`; the caller has checked the length.

@@ -1,7 +1,7 @@
 //! The stream of snappy-java: a header of magic and two versions, then blocks with a big-endian
 //! length each. The header comes again where streams were joined.
 
-use super::{Decode, Step, four, give_up};
+use super::{Decode, Step, Trials, cut_or_corrupt, four, give_up};
 use crate::source::buffer::Buf;
 use crate::source::damage::DamageKind;
 use crate::source::input::Input;
@@ -17,7 +17,18 @@ const SEARCH_BLOCK_BYTES: usize = 256 << 10;
 /// Smaller blocks are too easily found by chance.
 const SEARCH_MIN_BYTES: usize = 32;
 
-pub(super) struct Snappy;
+#[derive(Default)]
+pub(super) struct Snappy {
+    trials: Trials,
+}
+
+impl Snappy {
+    fn fail(&self, input: &mut Input, what: DamageKind) -> Step {
+        let look = LENGTH_BYTES + SEARCH_BLOCK_BYTES;
+        let step = give_up(input, what, look, |data| find_intact(data, &self.trials));
+        cut_or_corrupt(step)
+    }
+}
 
 impl Decode for Snappy {
     fn step(&mut self, input: &mut Input, out: &mut Buf) -> Step {
@@ -31,18 +42,18 @@ impl Decode for Snappy {
         }
         let packed = match length(input.data()) {
             Ok(packed) => packed,
-            Err(what) => return fail(input, what),
+            Err(what) => return self.fail(input, what),
         };
         let whole = LENGTH_BYTES + packed;
         if input.fill(whole) < whole {
-            return fail(input, DamageKind::CutFrame);
+            return self.fail(input, DamageKind::CutFrame);
         }
         match block(&input.data()[LENGTH_BYTES..whole], out) {
             Ok(()) => {
                 input.consume(whole);
                 Step::More
             }
-            Err(what) => fail(input, what),
+            Err(what) => self.fail(input, what),
         }
     }
 }
@@ -52,12 +63,18 @@ fn length(data: &[u8]) -> Result<usize, DamageKind> {
     if data.len() <= LENGTH_BYTES || data[0] == MAGIC[0] {
         let begins = data.len() < HEADER_BYTES
             && (data.len() <= LENGTH_BYTES || MAGIC.iter().zip(data).all(|(a, b)| a == b));
-        return Err(if begins { DamageKind::CutFrame } else { DamageKind::NotAFrame });
+        return Err(if begins {
+            DamageKind::CutFrame
+        } else {
+            DamageKind::NotAFrame
+        });
     }
     let packed = u32::from_be_bytes(four(data, 0)) as usize;
     // Snappy adds a sixth at most to what it cannot compress.
     if packed > MAX_BLOCK_BYTES + MAX_BLOCK_BYTES / 6 + 32 {
-        return Err(DamageKind::BlockTooLarge { claimed_bytes: packed as u64 });
+        return Err(DamageKind::BlockTooLarge {
+            claimed_bytes: packed as u64,
+        });
     }
     if packed == 0 {
         return Err(DamageKind::BadBlock);
@@ -78,7 +95,9 @@ fn block(packed: &[u8], out: &mut Buf) -> Result<(), DamageKind> {
 fn raw_length(packed: &[u8]) -> Result<usize, DamageKind> {
     let raw = snap::raw::decompress_len(packed).map_err(|_| DamageKind::BadBlock)?;
     if raw > MAX_BLOCK_BYTES {
-        return Err(DamageKind::BlockTooLarge { claimed_bytes: raw as u64 });
+        return Err(DamageKind::BlockTooLarge {
+            claimed_bytes: raw as u64,
+        });
     }
     // Three bytes of Snappy stand for 64 bytes at most.
     if raw / 32 > packed.len() {
@@ -87,29 +106,16 @@ fn raw_length(packed: &[u8]) -> Result<usize, DamageKind> {
     Ok(raw)
 }
 
-fn fail(input: &mut Input, what: DamageKind) -> Step {
-    let look = LENGTH_BYTES + SEARCH_BLOCK_BYTES;
-    let step = give_up(input, what, look, find_intact);
-    // A wrong length makes a block in the middle reach past the end of the stream.
-    match step {
-        Step::Broken(mut d) if d.what == DamageKind::CutFrame && d.resumed => {
-            d.what = DamageKind::BadBlock;
-            Step::Broken(d)
-        }
-        step => step,
-    }
-}
-
 /// Blocks have no magic, so the next place is believed that decodes as a whole block, or a header.
-fn find_intact(data: &[u8]) -> Option<usize> {
+fn find_intact(data: &[u8], trials: &Trials) -> Option<usize> {
     let header = memmem::find(data, MAGIC).unwrap_or(data.len());
     // The high byte of a believable length is zero, which makes the search a scan for zeros.
     memchr::memchr_iter(0, &data[..header])
-        .find(|&at| is_intact(&data[at..]))
+        .find(|&at| is_intact(&data[at..], trials))
         .or((header < data.len()).then_some(header))
 }
 
-fn is_intact(data: &[u8]) -> bool {
+fn is_intact(data: &[u8], trials: &Trials) -> bool {
     if data.len() < LENGTH_BYTES {
         return false;
     }
@@ -124,7 +130,7 @@ fn is_intact(data: &[u8]) -> bool {
         return false;
     };
     // snappy-java cuts blocks at 32 KiB unless told otherwise, and text always shrinks.
-    raw >= packed && raw <= 4 * SEARCH_BLOCK_BYTES && decodes(block)
+    raw >= packed && raw <= 4 * SEARCH_BLOCK_BYTES && trials.spend(raw) && decodes(block)
 }
 
 fn decodes(block: &[u8]) -> bool {

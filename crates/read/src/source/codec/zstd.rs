@@ -5,11 +5,13 @@ use super::{Decode, Step, give_up};
 use crate::source::buffer::Buf;
 use crate::source::damage::DamageKind;
 use crate::source::input::Input;
-use crate::source::limits::MAX_ZSTD_WINDOW_LOG;
 use memchr::memmem;
 use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
 
 const MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Length of a block's header, which the library adds to what it asks for.
+const BLOCK_HEADER_BYTES: usize = 3;
 
 /// Bytes the library wants to see first: magic and the first header byte.
 const START_BYTES: usize = 5;
@@ -22,8 +24,8 @@ pub(super) fn is_magic(head: &[u8]) -> bool {
 pub(super) struct Zstd {
     context: Option<DCtx<'static>>,
     in_frame: bool,
-    /// Stored bytes wanted next: exactly one block and the header behind it. Feeding no more than
-    /// that keeps the place of an error exact, and what was decoded before it.
+    /// Stored bytes wanted next: exactly one header or one block. A call that fails loses what it
+    /// decoded, so feeding more would lose intact blocks before a damaged one.
     wanted: usize,
     /// The last call filled the target, so decoded bytes may still be inside.
     pending: bool,
@@ -36,13 +38,21 @@ struct Fed {
 }
 
 impl Zstd {
-    pub fn new() -> Zstd {
-        Zstd { context: new_context(), in_frame: false, wanted: START_BYTES, pending: false }
+    pub fn new(window_log: u32) -> Zstd {
+        Zstd {
+            context: new_context(window_log),
+            in_frame: false,
+            wanted: START_BYTES,
+            pending: false,
+        }
     }
 
     fn feed(&mut self, data: &[u8], out: &mut Buf) -> Fed {
         let Some(context) = &mut self.context else {
-            return Fed { taken: 0, hint: Err(DamageKind::BadBlock) };
+            return Fed {
+                taken: 0,
+                hint: Err(DamageKind::BadBlock),
+            };
         };
         let mut input = InBuffer::around(data);
         let mut output = OutBuffer::around(out.spare(1));
@@ -50,7 +60,10 @@ impl Zstd {
         let (taken, made) = (input.pos(), output.pos());
         self.pending = made == output.capacity();
         out.commit(made);
-        Fed { taken, hint: result.map_err(|code| kind(get_error_name(code))) }
+        Fed {
+            taken,
+            hint: result.map_err(|code| kind(get_error_name(code))),
+        }
     }
 
     fn restart(&mut self) {
@@ -78,7 +91,11 @@ impl Decode for Zstd {
         }
         if !self.in_frame && !is_magic(input.data()) {
             let cut = have < MAGIC.len() && MAGIC.starts_with(input.data());
-            let what = if cut { DamageKind::CutFrame } else { DamageKind::NotAFrame };
+            let what = if cut {
+                DamageKind::CutFrame
+            } else {
+                DamageKind::NotAFrame
+            };
             return self.fail(input, what);
         }
         self.in_frame = true;
@@ -96,16 +113,21 @@ impl Decode for Zstd {
                 self.fail(input, DamageKind::CutFrame)
             }
             Ok(hint) => {
-                self.wanted = hint;
+                self.wanted = match hint.saturating_sub(BLOCK_HEADER_BYTES) {
+                    0 => hint,
+                    block => block,
+                };
                 Step::More
             }
         }
     }
 }
 
-fn new_context() -> Option<DCtx<'static>> {
+fn new_context(window_log: u32) -> Option<DCtx<'static>> {
     let mut context = DCtx::try_create()?;
-    context.set_parameter(DParameter::WindowLogMax(MAX_ZSTD_WINDOW_LOG)).ok()?;
+    context
+        .set_parameter(DParameter::WindowLogMax(window_log))
+        .ok()?;
     Some(context)
 }
 
