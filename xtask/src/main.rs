@@ -1,1 +1,94 @@
-fn main() {}
+//! The project's automation: `cargo xtask <task>`.
+//!
+//! `test` runs every test (and sets up what they need), `accept NAME` one acceptance line on real
+//! input, `tidy` what a reviewer would otherwise say, `docs` the generated reference pages,
+//! `sample` makes the bundled sample again with real Spark.
+
+mod accept;
+mod docs;
+mod fuzz;
+mod spark;
+mod test;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Automation of the lakescope workspace")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run every check and test: format, lints, tidy, unit and integration tests, fast acceptance
+    Test {
+        /// Leave out what needs a real Spark
+        #[arg(long)]
+        no_spark: bool,
+    },
+    /// Run one acceptance line on real input, or list their names
+    Accept {
+        /// Name of the line; without one the names are listed
+        name: Option<String>,
+        /// Arguments of the line, e.g. seconds for `fuzz`
+        arguments: Vec<String>,
+    },
+    /// Check the dependency table, crate pages, file sizes and left-over marks
+    Tidy,
+    /// Write the generated reference pages
+    Docs {
+        /// Fail when a page is not up to date instead of writing it
+        #[arg(long)]
+        check: bool,
+    },
+    /// Fuzz every parser
+    Fuzz {
+        /// Seconds for each parser
+        #[arg(default_value_t = 600)]
+        seconds: u64,
+    },
+    /// Make the bundled sample again with real Spark
+    Sample,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().task {
+        Task::Test { no_spark } => test::run(!no_spark),
+        Task::Accept { name: None, .. } => {
+            accept::list();
+            Ok(())
+        }
+        Task::Accept { name: Some(name), arguments } => accept::run(&name, &arguments),
+        Task::Tidy => tidy::run(),
+        Task::Docs { check } => docs::run(check),
+        Task::Fuzz { seconds } => fuzz::run(seconds),
+        Task::Sample => spark::sample(),
+    }
+}
+
+/// The workspace's folder.
+fn root() -> PathBuf {
+    let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    root.pop();
+    root
+}
+
+/// The binary under test: that of `LAKESCOPE_BIN`, else the workspace's, unoptimised.
+fn lakescope_binary() -> anyhow::Result<PathBuf> {
+    if let Some(binary) = std::env::var_os("LAKESCOPE_BIN") {
+        return Ok(binary.into());
+    }
+    build_lakescope(&[])
+}
+
+/// Builds the binary with all features and gives its path.
+fn build_lakescope(arguments: &[&str]) -> anyhow::Result<PathBuf> {
+    let mut build = std::process::Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--locked", "--package", "lakescope"]).args(arguments).current_dir(root());
+    spark::run(&mut build)?;
+    let profile = if arguments.contains(&"--release") { "release" } else { "debug" };
+    Ok(spark::target_folder().join(profile).join("lakescope"))
+}

@@ -17,15 +17,22 @@ pub struct Plan {
     pub cut: bool,
     /// Node names that no operator is known for.
     pub unknown: Vec<String>,
+    /// Heading it stood under: `Physical Plan`, `Final Plan`, `Initial Plan`; empty without one.
+    pub title: String,
+    /// The optimized logical plan that stood beside it.
+    pub logical: Option<Box<Plan>>,
 }
 
 /// A node of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanNode {
-    /// Parent in [`Plan::nodes`]: where its rows go.
+    /// Parent in [`Plan::nodes`]: where its rows go. For the root of a subquery the node that
+    /// asks for it, which does not list it among its children.
     pub parent: Option<usize>,
     /// Inputs in [`Plan::nodes`].
     pub children: Vec<usize>,
+    /// For [`Operator::Reused`]: the node of this plan whose rows it takes, where the text tells.
+    pub reuses: Option<usize>,
     /// Name as written, e.g. `PhotonGroupingAgg`, `Scan parquet lake.orders`.
     pub name: Text,
     /// The full one-line text, e.g. `Exchange hashpartitioning(id#7, 200), ENSURE_REQUIREMENTS`.
@@ -71,6 +78,10 @@ pub enum MetricKind {
     NsTiming,
     /// An average, stored times ten.
     Average,
+    /// The largest of the updates (Databricks); a sum means nothing.
+    Max,
+    /// The smallest of the updates (Databricks); a sum means nothing.
+    Min,
 }
 
 /// Estimates of the optimizer.
@@ -212,10 +223,16 @@ pub struct Scan {
     pub partition_filters: Option<Vec<String>>,
     /// `DataFilters`, one an item.
     pub data_filters: Option<Vec<String>>,
-    /// Columns read, without ids.
+    /// Columns of its output, without ids.
     pub columns: Vec<String>,
+    /// Columns that Spark left out of the text (`... 214 more fields`).
+    pub more_columns: u64,
+    /// `ReadSchema`: columns read from the files, with their types.
+    pub schema: Vec<(String, String)>,
     /// Partition columns, where the text tells them.
     pub partition_columns: Vec<String>,
+    /// Partitions that the source itself was told to read in (`numPartitions` of JDBC).
+    pub partitions: Option<u64>,
     /// Whether a field was cut by Spark, so that its absence proves nothing.
     pub cut: bool,
 }
@@ -259,6 +276,8 @@ pub enum ExchangeOrigin {
     RepartitionByColumns,
     /// The REBALANCE hint.
     Rebalance,
+    /// A stateful streaming operator: the number is fixed when the query first starts.
+    Stateful,
 }
 
 /// A join.
@@ -278,6 +297,8 @@ pub struct Join {
     pub condition: Option<String>,
     /// `skew=true`: adaptive execution split it.
     pub skew: bool,
+    /// NOT IN over a nullable column: a null-aware anti join.
+    pub null_aware: bool,
 }
 
 /// A side of a join.

@@ -1,0 +1,239 @@
+//! Where the time went: wall time in parts that add up to it, and slot time likewise.
+
+use crate::slots::Slots;
+use model::{Application, EndReason, Metric, Part, TaskStatus};
+use std::collections::BTreeMap;
+
+/// Both splits.
+#[derive(Clone, Debug, Default)]
+pub struct Budget {
+    /// Parts of the wall time, ms; they add up to it.
+    pub wall: Vec<Part>,
+    /// Parts of slots × time, core ms; they add up to it.
+    pub core: Vec<Part>,
+}
+
+/// Part names, in the order in which they are shown.
+pub mod part {
+    #![allow(missing_docs)]
+    pub const WAITING: &str = "waiting for the last tasks";
+    pub const COMPUTING: &str = "computing";
+    pub const SHUFFLE_IO: &str = "shuffle and I/O";
+    pub const GC: &str = "garbage collection";
+    pub const DRIVER: &str = "driver, idle";
+    pub const START: &str = "start-up";
+
+    pub const RUN: &str = "useful run time";
+    pub const OVERHEAD: &str = "task overhead";
+    pub const BETWEEN: &str = "between tasks";
+    pub const DRIVER_ONLY: &str = "driver only";
+    pub const START_UP: &str = "start-up";
+    pub const TAIL: &str = "tail of a stage";
+    pub const TOO_FEW: &str = "too few tasks";
+    pub const FAILED: &str = "failed, killed and repeated work";
+    pub const SPECULATION: &str = "speculation losers";
+    pub const AFTER: &str = "after the last task";
+}
+
+#[derive(Clone, Copy)]
+struct Step {
+    time: i64,
+    stage: usize,
+    begins: bool,
+}
+
+/// Splits the time of an application. Times outside of it are clamped.
+#[must_use]
+pub fn split(app: &Application, slots: &Slots) -> Budget {
+    let (Some(start), Some(end)) = (app.start_ms(), app.end_ms()) else { return Budget::default() };
+    let steps = steps(app, start, end);
+    let mut sweep = Sweep::new(app, slots, &steps, start, end);
+    for step in &steps {
+        sweep.advance(step.time);
+        sweep.take(*step);
+    }
+    sweep.advance(end);
+    sweep.finish(app)
+}
+
+fn steps(app: &Application, start: i64, end: i64) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (at, stage) in app.stages.iter().enumerate() {
+        for row in 0..stage.tasks.len() {
+            let from = stage.tasks.value(Metric::LaunchMs, row).clamp(start, end);
+            let to = from + stage.tasks.value(Metric::DurationMs, row).min(end - from);
+            steps.push(Step { time: from, stage: at, begins: true });
+            steps.push(Step { time: to, stage: at, begins: false });
+        }
+    }
+    // Ends before begins at the same time: a slot is free before it is taken again. A task of
+    // no length would end before it begins, so the sort is stable and by time alone.
+    steps.sort_by_key(|s| s.time);
+    steps
+}
+
+struct Sweep<'a> {
+    slots: &'a Slots,
+    /// Running and not yet begun tasks by stage.
+    stages: BTreeMap<usize, (usize, usize)>,
+    pending: Vec<usize>,
+    sizes: Vec<usize>,
+    shares: Vec<[f64; 3]>,
+    running: usize,
+    now: i64,
+    first: i64,
+    last: i64,
+    wall: BTreeMap<&'static str, f64>,
+    idle: BTreeMap<&'static str, i64>,
+    total: i64,
+    span: i64,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(app: &Application, slots: &'a Slots, steps: &[Step], start: i64, end: i64) -> Self {
+        let sizes: Vec<usize> = app.stages.iter().map(|s| s.tasks.len()).collect();
+        Self {
+            slots,
+            stages: BTreeMap::new(),
+            pending: sizes.clone(),
+            sizes,
+            shares: app.stages.iter().map(shares).collect(),
+            running: 0,
+            now: start,
+            first: steps.first().map_or(end, |s| s.time),
+            last: steps.last().map_or(start, |s| s.time),
+            wall: BTreeMap::new(),
+            idle: BTreeMap::new(),
+            total: 0,
+            span: end - start,
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        let entry = self.stages.entry(step.stage).or_default();
+        if step.begins {
+            entry.0 += 1;
+            self.pending[step.stage] -= 1;
+            self.running += 1;
+        } else {
+            entry.0 = entry.0.saturating_sub(1);
+            self.running = self.running.saturating_sub(1);
+            if entry.0 == 0 && self.pending[step.stage] == 0 {
+                self.stages.remove(&step.stage);
+            }
+        }
+    }
+
+    /// Accounts for the time up to `time`, in pieces of constant slots.
+    fn advance(&mut self, time: i64) {
+        while self.now < time {
+            let next = self.slots.steps.partition_point(|s| s.0 <= self.now);
+            let until = self.slots.steps.get(next).map_or(time, |s| s.0.min(time));
+            self.piece(until - self.now);
+            self.now = until;
+        }
+    }
+
+    fn piece(&mut self, ms: i64) {
+        // More tasks than slots: the log knows the cores badly. Nothing is idle then.
+        let slots = (self.slots.at(self.now) as usize).max(self.running);
+        self.total += slots as i64 * ms;
+        let idle = slots - self.running;
+        let why = self.why_idle(slots);
+        *self.idle.entry(why).or_default() += idle as i64 * ms;
+        self.wall_piece(ms as f64, slots, idle, why);
+    }
+
+    fn why_idle(&self, slots: usize) -> &'static str {
+        if self.running == 0 {
+            return match self.now {
+                now if now < self.first => part::START_UP,
+                now if now >= self.last => part::AFTER,
+                _ => part::DRIVER_ONLY,
+            };
+        }
+        let active = || self.stages.iter().filter(|(_, s)| s.0 > 0).map(|(at, _)| *at);
+        if active().any(|at| self.pending[at] > 0) {
+            return part::BETWEEN;
+        }
+        match active().map(|at| self.sizes[at]).sum::<usize>() < slots {
+            true => part::TOO_FEW,
+            false => part::TAIL,
+        }
+    }
+
+    fn wall_piece(&mut self, ms: f64, slots: usize, idle: usize, why: &'static str) {
+        let mut add = |name, ms| *self.wall.entry(name).or_default() += ms;
+        match why {
+            part::START_UP => add(part::START, ms),
+            part::DRIVER_ONLY | part::AFTER => add(part::DRIVER, ms),
+            part::TAIL | part::TOO_FEW if idle * 2 >= slots => add(part::WAITING, ms),
+            _ => {
+                let running = self.running as f64;
+                for (at, (tasks, _)) in &self.stages {
+                    let weight = ms * *tasks as f64 / running;
+                    let [io, gc, computing] = self.shares[*at];
+                    add(part::SHUFFLE_IO, weight * io);
+                    add(part::GC, weight * gc);
+                    add(part::COMPUTING, weight * computing);
+                }
+            }
+        }
+    }
+
+    fn finish(self, app: &Application) -> Budget {
+        let order = [part::WAITING, part::COMPUTING, part::SHUFFLE_IO, part::GC, part::DRIVER, part::START];
+        let wall = whole(order.iter().map(|n| (*n, self.wall.get(n).copied().unwrap_or_default())), self.span);
+        let mut core = busy_parts(app, self.total - self.idle.values().sum::<i64>());
+        for name in [part::DRIVER_ONLY, part::START_UP, part::TAIL, part::TOO_FEW, part::BETWEEN, part::AFTER] {
+            core.push(Part { name: name.to_owned(), ms: self.idle.get(name).copied().unwrap_or_default() });
+        }
+        Budget { wall, core }
+    }
+}
+
+/// How a stage's task time divides into I/O, collection and the rest.
+fn shares(stage: &model::Stage) -> [f64; 3] {
+    let sum = |m| stage.sum(m) as f64;
+    let total = sum(Metric::DurationMs).max(1.0);
+    let io = sum(Metric::FetchWaitMs) + sum(Metric::ShuffleWriteMs) + sum(Metric::IoWaitMs);
+    let gc = sum(Metric::GcMs);
+    let scale = (total / (io + gc).max(1.0)).min(1.0);
+    let (io, gc) = (io * scale / total, gc * scale / total);
+    [io, gc, (1.0 - io - gc).max(0.0)]
+}
+
+/// Rounds parts so that they add up to `total`; the largest takes the difference.
+fn whole<'a>(parts: impl Iterator<Item = (&'a str, f64)>, total: i64) -> Vec<Part> {
+    let mut parts: Vec<Part> = parts.map(|(name, ms)| Part { name: name.to_owned(), ms: ms.round() as i64 }).collect();
+    let rest = total - parts.iter().map(|p| p.ms).sum::<i64>();
+    if let Some(largest) = parts.iter_mut().max_by_key(|p| p.ms) {
+        largest.ms += rest;
+    }
+    parts
+}
+
+/// Task time by use; the parts add up to `busy`.
+fn busy_parts(app: &Application, busy: i64) -> Vec<Part> {
+    let (mut run, mut failed, mut speculation, mut repeated) = (0, 0, 0, 0);
+    for stage in &app.stages {
+        let tasks = &stage.tasks;
+        for row in 0..tasks.len() {
+            let duration = tasks.value(Metric::DurationMs, row);
+            match (tasks.status(row), tasks.failure(row)) {
+                (TaskStatus::Success, _) => run += tasks.value(Metric::RunMs, row).min(duration),
+                (_, Some(EndReason::Killed { reason })) if reason.contains("another attempt succeeded") => {
+                    speculation += duration;
+                }
+                _ => failed += duration,
+            }
+        }
+        repeated += stage.resubmitted_run_ms;
+    }
+    let repeated = repeated.min(run);
+    let (useful, failed) = (run - repeated, failed + repeated);
+    let overhead = busy - useful - failed - speculation;
+    [(part::RUN, useful), (part::OVERHEAD, overhead), (part::FAILED, failed), (part::SPECULATION, speculation)]
+        .map(|(name, ms)| Part { name: name.to_owned(), ms })
+        .to_vec()
+}

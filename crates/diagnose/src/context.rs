@@ -1,0 +1,302 @@
+//! What every rule needs to know, computed once: stages with their figures, the operators they
+//! ran, the slots they had, and the model of the run.
+
+use crate::config::Config;
+use crate::run_model::RunModel;
+use crate::slots::Slots;
+use model::{Application, Executor, Metric, Plan, PlanNode, Quantiles, SqlExecution, Stage};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+/// The application with what was computed from it.
+pub struct Context<'a> {
+    /// What was read.
+    pub app: &'a Application,
+    /// Thresholds.
+    pub config: &'a Config,
+    /// Stage attempts that have figures, in the order of [`Application::stages`].
+    pub stages: Vec<StageFacts<'a>>,
+    /// Slots over time.
+    pub slots: Slots,
+    /// Model of the run; `None` for a paste.
+    pub run: Option<RunModel>,
+    /// Wall time of the application, ms; 0 when unknown.
+    pub wall_ms: i64,
+}
+
+/// A stage attempt with its figures.
+pub struct StageFacts<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// Position in [`Application::stages`].
+    pub position: usize,
+    /// Tasks that succeeded (or the stated number, for a paste).
+    pub n: usize,
+    /// Last finish minus first launch, ms.
+    pub wall_ms: i64,
+    /// Slots, time average over the stage; 0 when unknown.
+    pub slots: f64,
+    /// Its SQL execution.
+    pub sql: Option<&'a SqlExecution>,
+    /// Operators that its tasks ran: positions in the plan of `sql`.
+    pub nodes: Vec<usize>,
+    /// Exchanges that it reads: positions in the plan of `sql`.
+    pub reads: Vec<usize>,
+    /// The exchange that it writes.
+    pub writes: Option<usize>,
+    /// Line of the user's code.
+    pub source_line: Option<String>,
+    quantiles: [OnceCell<Quantiles>; METRICS],
+    sums: [OnceCell<i64>; METRICS],
+}
+
+const METRICS: usize = Metric::IoWaitMs as usize + 1;
+
+impl<'a> StageFacts<'a> {
+    /// Quantiles over successful tasks, by Spark's definition.
+    #[must_use]
+    pub fn q(&self, metric: Metric) -> Quantiles {
+        *self.quantiles[metric as usize].get_or_init(|| self.stage.quantiles(metric))
+    }
+
+    /// Sum over all tasks that reported.
+    #[must_use]
+    pub fn sum(&self, metric: Metric) -> i64 {
+        *self.sums[metric as usize].get_or_init(|| self.stage.sum(metric))
+    }
+
+    /// Whether figures of single tasks are there.
+    #[must_use]
+    pub fn has_tasks(&self) -> bool {
+        !self.stage.tasks.is_empty()
+    }
+
+    /// `6.0`: stage and attempt, as the UI writes them.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{}.{}", self.stage.id, self.stage.attempt)
+    }
+
+    /// The plan it belongs to.
+    #[must_use]
+    pub fn plan(&self) -> Option<&'a Plan> {
+        self.sql.map(SqlExecution::plan)
+    }
+
+    /// Its operators.
+    pub fn operators(&self) -> impl Iterator<Item = (usize, &'a PlanNode)> + '_ {
+        let plan = self.plan();
+        self.nodes.iter().filter_map(move |&n| Some((n, plan?.nodes.get(n)?)))
+    }
+
+    /// Rows of successful tasks that are not a cold start: neither the first task of a slot
+    /// within `cold_ms` of its executor's first task.
+    #[must_use]
+    pub fn warm_rows(&self, app: &Application, cold_ms: i64) -> Vec<usize> {
+        let mut seen: BTreeMap<usize, u32> = BTreeMap::new();
+        let tasks = &self.stage.tasks;
+        let mut rows: Vec<usize> = tasks.successful().collect();
+        rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
+        rows.retain(|&row| {
+            let at = tasks.executor(row);
+            let executor = app.executors.get(at);
+            let cores = executor.map_or(1, |e| e.cores.max(1));
+            let launched = seen.entry(at).or_default();
+            *launched += 1;
+            let started = executor.and_then(|e| e.added_ms).unwrap_or(i64::MIN);
+            let cold = tasks.value(Metric::LaunchMs, row).saturating_sub(started) < cold_ms;
+            !(cold && *launched <= cores)
+        });
+        rows
+    }
+}
+
+impl<'a> Context<'a> {
+    /// Computes what the rules need.
+    #[must_use]
+    pub fn new(app: &'a Application, config: &'a Config) -> Self {
+        let slots = Slots::of(app);
+        let by_stage = operators_by_stage(app);
+        let stages = app
+            .stages
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| !s.tasks.is_empty() || s.pasted.is_some())
+            .map(|(position, stage)| stage_facts(app, &slots, &by_stage, position, stage))
+            .collect();
+        let run = app.pasted.is_none().then(|| RunModel::new(app, &slots)).flatten();
+        Self { app, config, stages, slots, run, wall_ms: app.wall_ms() }
+    }
+
+    /// Wall time that severities are measured against: the application's, else what a paste says.
+    #[must_use]
+    pub fn base_wall_ms(&self) -> i64 {
+        let pasted = self.app.stages.iter().filter_map(|s| s.pasted.as_ref());
+        let stated = pasted.filter_map(|p| p.app_wall_ms.or(p.wall_ms)).max();
+        if self.wall_ms > 0 && self.app.pasted.is_none() { self.wall_ms } else { stated.unwrap_or(self.wall_ms) }
+    }
+
+    /// Figures of a stage attempt.
+    #[must_use]
+    pub fn stage(&self, id: u32, attempt: u32) -> Option<&StageFacts<'a>> {
+        self.stages.iter().find(|s| s.stage.id == id && s.stage.attempt == attempt)
+    }
+
+    /// The value of a node's SQL metric (its sum over tasks and driver).
+    #[must_use]
+    pub fn metric(&self, node: &PlanNode, name: &str) -> Option<i64> {
+        let metric = node.metrics.iter().find(|m| &*m.name == name)?;
+        self.app.accumulators.get(&metric.accumulator).map(|a| a.sum)
+    }
+
+    /// The executor of a task row.
+    #[must_use]
+    pub fn executor(&self, at: usize) -> Option<&'a Executor> {
+        self.app.executors.get(at)
+    }
+
+    /// The floor under timing findings: is the stage long enough, and the excess large enough?
+    #[must_use]
+    pub fn above_noise(&self, facts: &StageFacts<'_>, excess_ms: i64) -> bool {
+        let c = self.config;
+        let wall = facts.wall_ms;
+        let long_enough = wall >= c.noise_stage_ms && wall as f64 >= c.noise_stage_share * self.wall_ms as f64;
+        let floor = c.noise_stage_ms.max((c.noise_excess_share * wall as f64) as i64);
+        long_enough && excess_ms >= floor
+    }
+
+    /// Whether adaptive execution was on: the SQL execution's own setting, else the application's,
+    /// else the default of its version (on since 3.2). `None` when not even the version is known.
+    #[must_use]
+    pub fn aqe(&self, sql: Option<&SqlExecution>) -> Option<bool> {
+        self.conf(sql, "spark.sql.adaptive.enabled").map(|v| v.eq_ignore_ascii_case("true")).or_else(|| {
+            let version = self.app.version()?;
+            Some(version >= (3, 2))
+        })
+    }
+
+    /// A setting in force for an SQL execution.
+    #[must_use]
+    pub fn conf(&self, sql: Option<&'a SqlExecution>, key: &str) -> Option<&'a str>
+    where
+        'a: 'a,
+    {
+        let own = sql.and_then(|s| s.modified_configs.iter().find(|(k, _)| &**k == key)).map(|(_, v)| &**v);
+        own.or_else(|| self.app.conf(key))
+    }
+}
+
+fn stage_facts<'a>(
+    app: &'a Application,
+    slots: &Slots,
+    by_stage: &BTreeMap<usize, StageOperators>,
+    position: usize,
+    stage: &'a Stage,
+) -> StageFacts<'a> {
+    let operators = by_stage.get(&position).cloned().unwrap_or_default();
+    let sql = stage.sql.and_then(|id| app.sql(id)).or_else(|| operators.sql.and_then(|at| app.sql.get(at)));
+    let pasted = stage.pasted.as_ref();
+    let average = stage.span_ms().map(|(from, to)| slots.average(from, to));
+    StageFacts {
+        stage,
+        position,
+        n: if stage.tasks.is_empty() { stage.num_tasks as usize } else { stage.tasks.successful().count() },
+        wall_ms: stage.wall_ms(),
+        slots: pasted.and_then(|p| p.slots).or(average).unwrap_or_default(),
+        sql,
+        nodes: operators.nodes,
+        reads: operators.reads,
+        writes: operators.writes,
+        source_line: crate::source_line::of_stage(app, stage),
+        quantiles: [const { OnceCell::new() }; METRICS],
+        sums: [const { OnceCell::new() }; METRICS],
+    }
+}
+
+#[derive(Clone, Default)]
+struct StageOperators {
+    sql: Option<usize>,
+    nodes: Vec<usize>,
+    reads: Vec<usize>,
+    writes: Option<usize>,
+}
+
+/// Which operators the tasks of each stage ran. A plan falls into regions at its exchanges; the
+/// stage of a region is the one whose tasks updated most of its metrics. An exchange is written
+/// in the region below it and read in the one above.
+fn operators_by_stage(app: &Application) -> BTreeMap<usize, StageOperators> {
+    let mut by_stage: BTreeMap<usize, StageOperators> = BTreeMap::new();
+    for (at, sql) in app.sql.iter().enumerate() {
+        let plan = sql.plan();
+        let regions = regions(plan);
+        for (region, stage) in stages_of_regions(app, plan, &regions) {
+            let entry = by_stage.entry(stage).or_default();
+            entry.sql = Some(at);
+            for node in (0..plan.nodes.len()).filter(|&n| regions[n] == region) {
+                if is_exchange(&plan.nodes[node]) {
+                    entry.writes = Some(node);
+                }
+                entry.nodes.push(node);
+                entry.reads.extend(exchanges_below(plan, &regions, node));
+            }
+            entry.nodes.sort_unstable();
+            entry.nodes.dedup();
+            entry.reads.sort_unstable();
+            entry.reads.dedup();
+        }
+    }
+    by_stage
+}
+
+fn is_exchange(node: &PlanNode) -> bool {
+    use model::Operator::{BroadcastExchange, Exchange, Reused, Subquery};
+    matches!(node.op, Exchange(_) | BroadcastExchange { .. } | Subquery | Reused)
+}
+
+/// Region of each node: that of its parent, unless it is an exchange, which opens a new one.
+fn regions(plan: &Plan) -> Vec<usize> {
+    let mut regions = vec![0; plan.nodes.len()];
+    let mut next = 1;
+    for at in 0..plan.nodes.len() {
+        regions[at] = match plan.nodes[at].parent {
+            Some(parent) if !is_exchange(&plan.nodes[at]) => regions[parent],
+            None if at == 0 => 0,
+            _ => {
+                next += 1;
+                next
+            }
+        };
+    }
+    regions
+}
+
+fn exchanges_below(plan: &Plan, regions: &[usize], node: usize) -> Vec<usize> {
+    let below = plan.nodes[node].children.iter().copied();
+    below.filter(|&c| regions[c] != regions[node] && matches!(plan.nodes[c].op, model::Operator::Exchange(_))).collect()
+}
+
+/// For each region the stages that updated its metrics, the metrics of reading an exchange
+/// counted for the region above it.
+fn stages_of_regions(app: &Application, plan: &Plan, regions: &[usize]) -> Vec<(usize, usize)> {
+    let mut votes: BTreeMap<usize, BTreeMap<usize, u32>> = BTreeMap::new();
+    for (at, node) in plan.nodes.iter().enumerate() {
+        for metric in &node.metrics {
+            let Some(stage) = app.accumulators.get(&metric.accumulator).and_then(|a| a.stage) else { continue };
+            let read = is_exchange(node) && is_read_metric(&metric.name);
+            let Some(region) = (if read { node.parent.map(|p| regions[p]) } else { Some(regions[at]) }) else {
+                continue;
+            };
+            *votes.entry(region).or_default().entry(stage as usize).or_default() += 1;
+        }
+    }
+    let winner = |v: BTreeMap<usize, u32>| v.into_iter().max_by_key(|(_, n)| *n).map(|(stage, _)| stage);
+    votes.into_iter().filter_map(|(region, v)| Some((region, winner(v)?))).collect()
+}
+
+/// Metrics of an exchange that the reading tasks update.
+fn is_read_metric(name: &str) -> bool {
+    name.contains("read")
+        || name.starts_with("fetch wait")
+        || name.contains("fetched")
+        || name.starts_with("remote reqs")
+}

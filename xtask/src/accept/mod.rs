@@ -1,0 +1,134 @@
+//! Acceptance lines: each runs on real input, prints its figures and ends with
+//! `N passed, N failed`.
+
+mod cases;
+mod codecs;
+mod corpus;
+mod guide;
+mod lab;
+mod model;
+mod speed;
+
+use anyhow::{Result, bail};
+
+/// What a line found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    pub passed: u64,
+    pub failed: u64,
+    pub skipped: u64,
+}
+
+impl Outcome {
+    pub fn add(&mut self, other: &Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+
+    /// Counts a check; a failed one is printed with its reason.
+    pub fn check(&mut self, ok: bool, what: impl std::fmt::Display) {
+        if ok {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+            println!("FAILED {what}");
+        }
+    }
+
+    /// Counts something that cannot be run here, by name.
+    pub fn skip(&mut self, what: impl std::fmt::Display) {
+        self.skipped += 1;
+        println!("skipped {what}");
+    }
+}
+
+/// One acceptance line.
+pub struct Line {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Result<Outcome>,
+    when: When,
+}
+
+/// Whether the test command runs it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Always,
+    WithSpark,
+    OnRequest,
+}
+
+const LINES: &[Line] = &[
+    Line {
+        name: "diagnose-corpus",
+        about: "labelled, public and Spark's own logs: findings, counts, numbers",
+        run: corpus::run,
+        when: When::Always,
+    },
+    Line {
+        name: "diagnose-cases",
+        about: "pasted plans, traces and stage numbers with their right answer",
+        run: cases::run,
+        when: When::Always,
+    },
+    Line {
+        name: "codecs",
+        about: "one log in every codec and form gives the same JSON",
+        run: codecs::run,
+        when: When::Always,
+    },
+    Line {
+        name: "model",
+        about: "the model of the run: its error, exact sums, names that do not matter",
+        run: model::run,
+        when: When::Always,
+    },
+    Line {
+        name: "guide",
+        about: "the first screens in docs/guide are what the binary prints",
+        run: guide::run,
+        when: When::Always,
+    },
+    Line { name: "fuzz", about: "every parser, one minute each [seconds]", run: crate::fuzz::accept, when: When::OnRequest },
+    Line {
+        name: "speed-eventlog",
+        about: "the 1.09 GB log beside Spark's History Server and a plain parse",
+        run: speed::run,
+        when: When::OnRequest,
+    },
+    Line { name: "lab", about: "bad and repaired variants on real Spark [scale]", run: lab::run, when: When::WithSpark },
+];
+
+/// Prints the names.
+pub fn list() {
+    for line in LINES {
+        println!("{:18} {}", line.name, line.about);
+    }
+}
+
+/// The lines that the test command runs.
+pub fn fast(with_spark: bool) -> impl Iterator<Item = &'static Line> {
+    LINES.iter().filter(move |l| l.when == When::Always || (with_spark && l.when == When::WithSpark))
+}
+
+/// Runs a line by name; an error when it failed.
+pub fn run(name: &str, arguments: &[String]) -> Result<()> {
+    let Some(line) = LINES.iter().find(|l| l.name == name) else {
+        list();
+        bail!("there is no acceptance line {name:?}");
+    };
+    let outcome = run_one(line, arguments)?;
+    match outcome.failed {
+        0 => Ok(()),
+        n => bail!("{n} failed"),
+    }
+}
+
+/// Runs a line and prints its closing line.
+pub fn run_one(line: &Line, arguments: &[String]) -> Result<Outcome> {
+    println!("== accept {}: {}", line.name, line.about);
+    let outcome = (line.run)(arguments)?;
+    println!("{}: {} passed, {} failed, {} skipped", line.name, outcome.passed, outcome.failed, outcome.skipped);
+    Ok(outcome)
+}

@@ -1,0 +1,121 @@
+//! `speed-eventlog`: the large log, beside Spark's History Server and a plain parse.
+
+use super::Outcome;
+use crate::{build_lakescope, root, spark};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// Wall time, CPU time and peak memory of one run.
+struct Figures {
+    wall_s: f64,
+    cpu_s: f64,
+    peak_mb: f64,
+}
+
+/// Makes the log if it is not there, measures and prints the table. Never fails on a time.
+pub fn run(arguments: &[String]) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let Some(shared) = testkit::shared() else {
+        outcome.skip("speed-eventlog: needs ../shared (LAKESCOPE_SHARED)");
+        return Ok(outcome);
+    };
+    let (plain, compressed) = logs(&shared)?;
+    let binary = build_lakescope(&["--release", "--no-default-features"])?;
+    let parse = build_plain_parse()?;
+    let runs = 5;
+    let ours = best(runs, || command(Command::new(&binary).args(["diagnose", "--format", "json"]).arg(&plain)))?;
+    let ours_zstd = best(runs, || command(Command::new(&binary).args(["diagnose", "--format", "json"]).arg(&compressed)))?;
+    let typed = best(runs, || command(Command::new(&parse).arg(&plain)))?;
+    println!("| what | wall s | CPU s | peak MB |\n| --- | --- | --- | --- |");
+    row("lakescope diagnose, plain", &ours);
+    row("lakescope diagnose, zstd", &ours_zstd);
+    row("plain typed parse, one core", &typed);
+    let mut ratios = vec![
+        ("plain parse / ours, wall (goal 1)", typed.wall_s / ours.wall_s),
+        ("zstd / plain, wall (goal below 1.25)", ours_zstd.wall_s / ours.wall_s),
+    ];
+    if !arguments.iter().any(|a| a == "--no-spark") {
+        let server = history_server(&plain)?;
+        row("Spark History Server, first full answer", &server);
+        ratios.push(("history server / ours, wall (goal 20)", server.wall_s / ours.wall_s));
+        ratios.push(("history server / ours, CPU", server.cpu_s / ours.cpu_s));
+    }
+    for (what, ratio) in ratios {
+        println!("{what}: {ratio:.2}");
+    }
+    println!("peak memory of ours (goal 150 MB): {:.0} MB", ours.peak_mb.max(ours_zstd.peak_mb));
+    outcome.check(true, "figures");
+    Ok(outcome)
+}
+
+fn row(what: &str, f: &Figures) {
+    println!("| {what} | {:.2} | {:.2} | {:.0} |", f.wall_s, f.cpu_s, f.peak_mb);
+}
+
+/// The large log, plain and compressed in many frames as Spark writes it.
+fn logs(shared: &Path) -> Result<(PathBuf, PathBuf)> {
+    let folder = spark::target_folder().join("bench");
+    std::fs::create_dir_all(&folder)?;
+    let (plain, compressed) = (folder.join("scaled"), folder.join("scaled.zstd"));
+    if !plain.exists() {
+        let made = folder.join("scaled.part");
+        let scripts = shared.join("data/eventlogs/generate");
+        let base = shared.join("data/eventlogs/scale/scale_base.zstd");
+        let mut make = Command::new("python3");
+        make.current_dir(&scripts).args(["scale_up.py"]).arg(base).arg(&made).arg("16");
+        spark::run(&mut make)?;
+        std::fs::rename(made, &plain)?;
+    }
+    if !compressed.exists() {
+        let made = folder.join("scaled.zstd.part");
+        spark::run(Command::new("python3").arg(root().join("bench/spark_zstd.py")).arg(&plain).arg(&made))?;
+        std::fs::rename(made, &compressed)?;
+    }
+    Ok((plain, compressed))
+}
+
+fn build_plain_parse() -> Result<PathBuf> {
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--release", "--locked", "-p", "read", "--example", "plain_parse"]);
+    spark::run(build.current_dir(root()))?;
+    Ok(spark::target_folder().join("release/examples/plain_parse"))
+}
+
+/// The run with the least wall time: what the machine can do when nothing disturbs it.
+fn best(runs: u32, mut once: impl FnMut() -> Result<Figures>) -> Result<Figures> {
+    let mut all = (0..runs).map(|_| once()).collect::<Result<Vec<_>>>()?;
+    all.sort_by(|a, b| a.wall_s.total_cmp(&b.wall_s));
+    all.into_iter().next().context("no run")
+}
+
+/// Runs a command under GNU time, which reports the figures of exactly that process.
+fn command(command: &mut Command) -> Result<Figures> {
+    let report = tempfile::NamedTempFile::new()?;
+    let mut timed = Command::new("/usr/bin/time");
+    timed.args(["-f", "%U %S %M", "-o"]).arg(report.path()).arg(command.get_program()).args(command.get_args());
+    let start = Instant::now();
+    let output = timed.output().context("cannot run GNU time (Debian package time)")?;
+    let wall_s = start.elapsed().as_secs_f64();
+    if !output.status.success() {
+        bail!("{:?}: {}", command.get_program(), String::from_utf8_lossy(&output.stderr));
+    }
+    let text = std::fs::read_to_string(report.path())?;
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    let [user, system, kb] = numbers[..] else { bail!("GNU time printed {text:?}") };
+    Ok(Figures { wall_s, cpu_s: user + system, peak_mb: kb / 1024.0 })
+}
+
+fn history_server(log: &Path) -> Result<Figures> {
+    let spark = spark::find()?;
+    let script = root().join("bench/history_server.py");
+    let output = Command::new(&spark.python).arg(script).arg(log).env("SPARK_HOME", &spark.home).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let result: Value = serde_json::from_str(text.trim()).with_context(|| {
+        format!("bench/history_server.py: {}", String::from_utf8_lossy(&output.stderr))
+    })?;
+    let number = |key: &str| result[key].as_f64().unwrap_or(f64::NAN);
+    Ok(Figures { wall_s: number("load_s"), cpu_s: number("load_cpu_s"), peak_mb: number("peak_rss_mb") })
+}

@@ -1,0 +1,68 @@
+//! Finding, and where needed installing, a real Spark for tests and measurements.
+
+use crate::root;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The PySpark release that tests, the sample and the comparison with the history server use.
+pub const VERSION: &str = "4.0.1";
+
+/// A Python with PySpark.
+pub struct Spark {
+    /// Python interpreter.
+    pub python: PathBuf,
+    /// Spark's folder, the value of `SPARK_HOME`.
+    pub home: PathBuf,
+}
+
+/// The Spark of `LAKESCOPE_SPARK_PYTHON`, else a virtual environment under `target/`, made on
+/// first use with pip. Needs Python 3 and Java 17.
+pub fn find() -> Result<Spark> {
+    if let Some(python) = std::env::var_os("LAKESCOPE_SPARK_PYTHON") {
+        return at(Path::new(&python));
+    }
+    let folder = target_folder().join(format!("spark-{VERSION}"));
+    let python = folder.join("bin/python");
+    if at(&python).is_err() {
+        install(&folder)?;
+    }
+    at(&python)
+}
+
+/// Where build products go.
+pub fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn install(folder: &Path) -> Result<()> {
+    println!("installing PySpark {VERSION} into {}", folder.display());
+    run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+    let package = format!("pyspark=={VERSION}");
+    run(Command::new(folder.join("bin/python")).args(["-m", "pip", "install", "--quiet", &package]))
+}
+
+fn at(python: &Path) -> Result<Spark> {
+    let code = "import os, pyspark; print(os.path.dirname(pyspark.__file__))";
+    let output = Command::new(python).args(["-c", code]).output().context("cannot run Python")?;
+    if !output.status.success() {
+        bail!("{} has no PySpark", python.display());
+    }
+    let home = PathBuf::from(String::from_utf8(output.stdout)?.trim());
+    Ok(Spark { python: python.to_owned(), home })
+}
+
+/// Makes the bundled sample again.
+pub fn sample() -> Result<()> {
+    let spark = find()?;
+    run(Command::new(&spark.python).arg(root().join("samples/shop_daily.py")).env("SPARK_HOME", &spark.home))
+}
+
+/// Runs a command to its end; an exit code other than 0 is an error that names the command.
+pub fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot run {:?}", command.get_program()))?;
+    if !status.success() {
+        bail!("{:?} ended with {status}", command.get_program());
+    }
+    Ok(())
+}
