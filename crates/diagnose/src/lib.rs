@@ -30,13 +30,27 @@ pub mod context;
 pub mod draft;
 pub mod failure;
 pub mod incidents;
+mod cold;
+pub mod figures;
 mod report;
 pub mod rules;
 pub mod run_model;
+pub mod shuffle;
+pub mod gaps;
+pub mod plan_text;
+pub mod queries;
+pub mod signature;
 pub mod sizing;
+mod sketch;
 pub mod slots;
 mod source_line;
+mod stage_model;
+#[cfg(test)]
+mod testing;
+pub mod uneven;
+pub mod streams;
 pub mod words;
+pub mod work;
 
 pub use config::Config;
 pub use report::severity;
