@@ -203,7 +203,9 @@ fn shared_text(below: &str) -> Option<String> {
 #[test]
 fn an_outline_alone_gives_the_tree() {
     let Some(text) = shared_text("data/queries/code/02-explain-outline.txt") else { return };
-    check(&text, expect_test::expect![[r#"
+    check(
+        &text,
+        expect_test::expect![[r#"
         Physical Plan final Some(false) cut false unknown []
         11 Adaptive
           10 aggregate [] [] partial false
@@ -216,42 +218,55 @@ fn an_outline_alone_gives_the_tree() {
                     5 BroadcastExchange { mode: "" }
                       4 filter 
                         3 scan parquet  [] pushed None partition None by [] schema 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn pasted_cases() {
     for (case, expected) in [
-        ("06-plan-cast-on-column-blocks-pushdown", expect_test::expect![[r#"
+        (
+            "06-plan-cast-on-column-blocks-pushdown",
+            expect_test::expect![[r#"
             Physical Plan final None cut false unknown []
             *1 filter (isnotnull(created_at#2) AND (cast(created_at#2 as string) >= 2025-01-01))
               *1 ColumnarToRow
                 scan parquet InMemoryFileIndex(1 paths)[s3a://lake/items] ["code", "label", "created_at"] pushed Some(["IsNotNull(created_at)"]) partition Some([]) by [] schema 3
-        "#]]),
-        ("07-plan-null-safe-or-join", expect_test::expect![[r#"
+        "#]],
+        ),
+        (
+            "07-plan-null-safe-or-join",
+            expect_test::expect![[r#"
             Physical Plan final Some(false) cut false unknown []
             Adaptive
               join NestedLoop LeftAnti [] = [] build Some(Right) if Some("((ref#256 = ref#270) OR (isnull(ref#256) AND isnull(ref#270)))")
                 scan parquet ops.orders ["order_id", "ref", "amount"] pushed Some([]) partition Some([]) by [] schema 3
                 BroadcastExchange { mode: "IdentityBroadcastMode" }
                   scan parquet ops.blocked ["ref"] pushed Some([]) partition Some([]) by [] schema 1
-        "#]]),
-        ("08-plan-constant-join-key", expect_test::expect![[r#"
+        "#]],
+        ),
+        (
+            "08-plan-constant-join-key",
+            expect_test::expect![[r#"
             Physical Plan final None cut true unknown []
             join Cartesian Inner [] = [] build None if None
               *3 aggregate ["20251216_20251222"] ["count(distinct host_id)"] partial false
                 exchange Hash ["20251216_20251222"] Some(1000) Requirements None
               *6 aggregate ["20251216_20251222"] ["count(1)"] partial false
                 exchange Hash ["20251216_20251222"] Some(1000) Requirements None
-        "#]]),
-        ("04-broadcast-larger-than-estimated", expect_test::expect![[r#"
+        "#]],
+        ),
+        (
+            "04-broadcast-larger-than-estimated",
+            expect_test::expect![[r#"
              final None cut true unknown []
             join BroadcastHash Inner ["account_id"] = ["account_id"] build Some(Right) if None
               scan parquet lake.invoices ["account_id", "amount"] pushed None partition None by [] schema 0
               BroadcastExchange { mode: "HashedRelationBroadcastMode" }
                 filter isnotnull(account_id#88L)
                   scan parquet lake.accounts_wide ["account_id"] pushed None partition None by [] schema 0
-        "#]]),
+        "#]],
+        ),
         ("11-lost-heartbeats-hide-a-library-conflict", expect_test::expect![[""]]),
         ("12-vacuum-one-job-per-partition", expect_test::expect![[""]]),
     ] {
@@ -437,7 +452,8 @@ fn a_sketch_is_a_chain() {
           exchange RoundRobin [] Some(2) RepartitionByNumber None
             project
               scan parquet  [] pushed None partition None by [] schema 0
-    "#]].assert_eq(&told(&plan));
+    "#]]
+    .assert_eq(&told(&plan));
 }
 
 #[test]

@@ -63,7 +63,8 @@ fn counterfactuals(report: &Report, look: &Look) -> String {
     for other in others {
         let change = (other.wall_ms - wall) as f64 / wall as f64;
         let sign = if change >= 0.0 { "+" } else { "−" };
-        let money = look.money.as_ref().map(|m| format!("<td class=\"num dim\">{}</td>", escaped(&m.of(other.core_ms))));
+        let money =
+            look.money.as_ref().map(|m| format!("<td class=\"num dim\">{}</td>", escaped(&m.of(other.core_ms))));
         rows.push_str(&format!(
             "<tr><td>{}</td><td class=\"bar\">{}</td><td class=\"num\">{}</td><td class=\"num dim\">{sign}{}</td>\
              <td class=\"num\">{}</td>{}</tr>",
