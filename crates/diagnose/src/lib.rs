@@ -26,6 +26,8 @@ pub mod budget;
 mod config;
 pub mod context;
 pub mod draft;
+pub mod plan_reading;
+pub mod plans;
 mod report;
 pub mod rules;
 pub mod run_model;
