@@ -36,6 +36,8 @@ pub mod gaps;
 pub mod incidents;
 pub mod plan_text;
 pub mod queries;
+pub mod plan_reading;
+pub mod plans;
 mod report;
 pub mod rules;
 pub mod run_model;
