@@ -155,17 +155,24 @@ fn spelled(word: &str) -> &str {
 #[must_use]
 pub fn value(evidence: &Evidence) -> String {
     match &evidence.value {
-        Value::Int(n) => number(*n as f64, &evidence.unit),
-        Value::Float(x) => number(*x, &evidence.unit),
+        Value::Int(n) => number(*n as f64, unit(evidence)),
+        Value::Float(x) => number(*x, unit(evidence)),
         Value::Text(text) => super::one_line(text),
         Value::Texts(texts) => super::one_line(&texts.join(", ")),
     }
 }
 
+/// The unit, left out where the label says it already (`tasks`, `rows`).
+fn unit(evidence: &Evidence) -> &str {
+    let unit = evidence.unit.as_str();
+    let said = !matches!(unit, "ms" | "bytes" | "ratio" | "share") && evidence.metric.split('_').any(|w| w == unit);
+    if said { "" } else { unit }
+}
+
 /// The line that the value crossed, in the value's own unit.
 #[must_use]
 pub fn threshold(evidence: &Evidence) -> Option<String> {
-    evidence.threshold.map(|t| number(t, &evidence.unit))
+    evidence.threshold.map(|t| number(t, unit(evidence)))
 }
 
 fn number(x: f64, unit: &str) -> String {
@@ -178,14 +185,13 @@ fn number(x: f64, unit: &str) -> String {
     }
 }
 
-/// A plain number. Its unit is left out where the label says it already (`tasks`, `rows`).
+/// A plain number with its unit.
 fn counted(x: f64, unit: &str) -> String {
-    let known = matches!(unit, "" | "rows" | "tasks" | "files" | "count" | "slots" | "jobs" | "stages" | "bytes");
     let figure = match x.fract() == 0.0 && x >= 0.0 {
         true => Count(x as u64).to_string(),
         false => Factor(x).to_string().trim_end_matches([' ', '×']).to_owned(),
     };
-    if known { figure } else { format!("{figure} {}", super::one_line(unit)) }
+    if matches!(unit, "" | "count") { figure } else { format!("{figure} {}", super::one_line(unit)) }
 }
 
 /// What mending a finding saves, in words and as the one number.
@@ -304,7 +310,9 @@ pub fn facts(report: &Report, money: Option<&Money>) -> Vec<(&'static str, Strin
         facts.push(("ran", format!("{least}{}", Millis(app.wall_ms))));
     }
     if report.summary.slots > 0.0 {
-        facts.push(("slots", slots(report.summary.slots)));
+        let whole = (report.summary.slots - report.summary.slots.round()).abs() < 0.05;
+        let label = if whole { "slots" } else { "slots on average" };
+        facts.push((label, slots(report.summary.slots)));
     }
     if app.counts.tasks > 0 {
         facts.push(("tasks", Count(app.counts.tasks).to_string()));
@@ -315,6 +323,16 @@ pub fn facts(report: &Report, money: Option<&Money>) -> Vec<(&'static str, Strin
     facts.extend(busy(report).map(|share| ("of core time used", Share(share).to_string())));
     facts.extend(money.map(|money| ("cost", money.of(core_total_ms(report)))));
     facts
+}
+
+/// A sentence as it is printed: with a capital, unless it begins with a name.
+#[must_use]
+pub fn capital(text: &str) -> String {
+    let first = text.split(' ').next().unwrap_or_default().trim_end_matches(',');
+    if first.is_empty() || !first.chars().all(|c| c.is_ascii_lowercase()) {
+        return text.to_owned();
+    }
+    format!("{}{}", first[..1].to_ascii_uppercase(), &text[1..])
 }
 
 /// Slots: a whole number, or the time average with one digit.

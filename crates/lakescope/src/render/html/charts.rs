@@ -65,7 +65,8 @@ pub fn step_ms(length_ms: i64, most: i64) -> i64 {
 /// A duration on an axis, without parts that are zero: `6 m`, `1 h`, `30 s`.
 pub fn tick(ms: i64) -> String {
     match ms {
-        0..1_000 => format!("{ms} ms"),
+        0 => "0".to_owned(),
+        1..1_000 => format!("{ms} ms"),
         _ if ms % 86_400_000 == 0 => format!("{} d", ms / 86_400_000),
         _ if ms % 3_600_000 == 0 => format!("{} h", ms / 3_600_000),
         _ if ms < 3_600_000 && ms % 60_000 == 0 => format!("{} m", ms / 60_000),
@@ -103,13 +104,15 @@ impl Scale {
 
     /// Round values on the axis that stand at least `apart` per cent from each other.
     pub fn ticks(&self, steps: &[i64], apart: f64) -> Vec<i64> {
+        if !self.log {
+            let most = (95.0 / apart) as i64;
+            let step = steps.iter().copied().find(|step| self.high as i64 / step <= most).unwrap_or(i64::MAX);
+            return (0..=most).map(|i| i.saturating_mul(step)).filter(|v| *v as f64 <= self.high).collect();
+        }
         let mut chosen: Vec<i64> = Vec::new();
         for &step in steps {
             let value = step as f64;
-            let inside = match self.log {
-                true => value.ln() >= self.low && value.ln() <= self.high,
-                false => value <= self.high,
-            };
+            let inside = value.ln() >= self.low && value.ln() <= self.high;
             let clear = chosen.last().is_none_or(|last| self.at(step) - self.at(*last) >= apart);
             if inside && clear {
                 chosen.push(step);
@@ -124,9 +127,9 @@ pub fn time_steps() -> &'static [i64] {
     &STEPS_MS
 }
 
-/// Steps of an axis of sizes: powers of two and four from 1 KiB.
+/// Steps of an axis of sizes: powers of four.
 pub fn byte_steps() -> Vec<i64> {
-    (5..26).map(|power| 1_i64 << (2 * power)).collect()
+    (0..26).map(|power| 1_i64 << (2 * power)).collect()
 }
 
 #[cfg(test)]
