@@ -36,6 +36,8 @@ pub struct Outcome {
     pub name: String,
     /// What was pasted, in the README's words.
     pub kind: String,
+    /// Number of things that were checked.
+    pub checks: usize,
     /// What is wrong; empty when it passed.
     pub failures: Vec<String>,
     /// Ids in the order of the report.
@@ -80,7 +82,8 @@ pub fn run_one(folder: &Path) -> Result<Outcome> {
 /// Compares a report with what was expected of it.
 #[must_use]
 pub fn judge(expected: &Expected, report: &Report) -> Outcome {
-    let mut outcome = Outcome { found: report.findings.iter().map(|f| f.id.clone()).collect(), ..Outcome::default() };
+    let checks = 1 + expected.expected.len() + expected.must_not.len() + expected.facts.len() + expected.remedy_mentions.len();
+    let mut outcome = Outcome { checks, found: report.findings.iter().map(|f| f.id.clone()).collect(), ..Outcome::default() };
     let primary = report.findings.iter().find(|f| f.caused_by.is_none()).map_or("none", |f| f.id.as_str());
     // A root that is refined by a finding it explains may be shown under either id.
     if primary != expected.primary && !same_root(report, &expected.primary) {
