@@ -130,8 +130,8 @@ impl JoinWork {
     #[must_use]
     pub fn side_of(&self, bytes: i64) -> Option<Side> {
         match (self.left.bytes?, self.right.bytes?) {
-            (_, right) if right < bytes / 2 => Some(Side::Left),
-            (left, _) if left < bytes / 2 => Some(Side::Right),
+            (left, right) if right < bytes / 2 && left >= bytes / 2 => Some(Side::Left),
+            (left, right) if left < bytes / 2 && right >= bytes / 2 => Some(Side::Right),
             _ => None,
         }
     }

@@ -128,7 +128,8 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, pressure: &Pressure, wall_gc:
         ),
         () if share > c.gc_high_share && matters(c.high_share) => draft.at_least(Severity::High),
         () if share > c.gc_share && matters(c.medium_share) => draft.at_least(Severity::Medium),
-        () => draft.at_least(Severity::Low),
+        () if matters(c.low_share) || wall_gc >= c.low_ms => draft.at_least(Severity::Low),
+        () => draft,
     };
     if pressure.worst.1 * 2 > pressure.gc {
         draft = draft.explained_by(&["SKEW_NULL_KEY", "SKEW_KEY", "SKEW_INPUT", "SKEW_EXPLODE", "STRAGGLER_TASK"]);
@@ -150,13 +151,10 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<model::Estimate>
         return cx.estimate(facts, changed.collect(), method);
     }
     let tasks = &facts.stage.tasks;
-    let mut rows: Vec<usize> = (0..tasks.len()).filter(|&r| tasks.value(Metric::DurationMs, r) > 0).collect();
-    rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
-    let changed = rows.into_iter().map(|r| {
-        let excess = tasks.value(Metric::GcMs, r) - tasks.value(Metric::RunMs, r) / 20;
-        (tasks.value(Metric::DurationMs, r) - excess.max(0)).max(1)
+    let changed = facts.redone(cx, |row, d| {
+        d - (tasks.value(Metric::GcMs, row) - tasks.value(Metric::RunMs, row) / 20).max(0)
     });
-    cx.estimate(facts, changed.collect(), method)
+    cx.estimate(facts, changed, method)
 }
 
 fn remedies(cx: &Context<'_>, mut draft: Draft, facts: &StageFacts<'_>) -> Draft {

@@ -67,7 +67,7 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work, wanted: i64, sma
     let title = format!("{} for {}{because}", words::count(facts.n as u64, "task"), words::count(slots as u64, "slot"));
     let mut draft = Draft::new("LOW_PARALLELISM", title)
         .at_stage(facts)
-        .fixes(format!("{wanted} partitions"))
+        .fix_partitions(wanted)
         .estimate(cx.estimate(facts, vec![each; wanted as usize], &method))
         .figures(
             facts,

@@ -66,12 +66,13 @@ fn draft(
     wall: i64,
 ) -> Draft {
     let failed: usize = attempts.iter().map(|f| f.stage.count(TaskStatus::Failed)).sum();
-    let again = match reruns {
-        1 => "one task that runs".to_owned(),
-        n => format!("{} tasks that run", words::number(n as u64)),
+    let again = match (last.stage.attempt, reruns) {
+        (0, 1) => "one task that runs again".to_owned(),
+        (0, n) => format!("{} tasks that run again", words::number(n as u64)),
+        (n, _) => format!("{} of the whole stage", words::count(u64::from(n), "repetition")),
     };
     let title = format!(
-        "Stage {} waits {} of {} for {again} again, after {}",
+        "Stage {} waits {} of {} for {again}, after {}",
         last.stage.id,
         Millis(tail_ms),
         Millis(wall),

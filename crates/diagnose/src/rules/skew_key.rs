@@ -117,7 +117,7 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
     }
     draft.finding.scope.task = skew.row.map(|row| facts.stage.tasks.id(row));
     draft = evidence(draft, facts, skew);
-    draft = exclusions(cx, draft, facts, skew);
+    draft = exclusions(draft, facts, skew);
     draft = certainty(draft, facts);
     remedies(cx, draft, facts, skew)
 }
@@ -175,7 +175,7 @@ fn evidence(draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
     draft
 }
 
-fn exclusions(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
+fn exclusions(draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
     let ratio = Factor(skew.max as f64 / skew.p75.max(1) as f64);
     let draft = draft
         .not("slow executor", format!("the slow task reads {ratio} what three quarters of its peers read at most"));
@@ -214,7 +214,6 @@ fn exclusions(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &Ske
     if facts.q(Metric::ShuffleReadBytes).min * 4 < facts.q(Metric::ShuffleReadBytes).median {
         draft = draft.not("small partitions", "that some tasks read little is no evidence and was not used");
     }
-    let _ = cx;
     draft
 }
 
@@ -266,20 +265,21 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew, work: &Work) 
 }
 
 fn split_tasks(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew, target: i64, extra: f64) -> Vec<i64> {
-    let tasks = &facts.stage.tasks;
     if !facts.has_tasks() {
         let mut durations = cx.durations(facts);
         let heavy = durations.pop().unwrap_or_default();
         durations.extend(pieces(heavy, sizing::ceil_div(skew.max, target), extra));
         return durations;
     }
-    let mut rows: Vec<usize> = (0..tasks.len()).filter(|&r| tasks.value(Metric::DurationMs, r) > 0).collect();
-    rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
+    let rows = facts.launch_order();
+    let durations = facts.redone(cx, |_, d| d);
     rows.into_iter()
-        .flat_map(|row| {
-            let amount = tasks.value(skew.metric, row);
-            let parts = if amount > target { sizing::ceil_div(amount, target) } else { 1 };
-            pieces(tasks.value(Metric::DurationMs, row), parts, if parts > 1 { extra } else { 1.0 })
+        .zip(durations)
+        .flat_map(|(row, duration)| {
+            let amount = facts.stage.tasks.value(skew.metric, row);
+            // A task a little over the target is left whole: two halves of it gain nothing.
+            let parts = if amount as f64 >= 1.5 * target as f64 { sizing::ceil_div(amount, target) } else { 1 };
+            pieces(duration, parts, if parts > 1 { extra } else { 1.0 })
         })
         .collect()
 }

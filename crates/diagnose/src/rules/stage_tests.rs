@@ -59,13 +59,22 @@ fn a_slow_task_with_normal_data_is_a_straggler_and_no_skew() {
     let mut w = world(4, 1);
     w.stage(&uneven(16, 3_000, 1.0, 1.0));
     let mut tasks = uneven(16, 3_000, 10.0, 1.0);
-    tasks.rotate_right(1);
+    tasks.rotate_right(6);
     w.stage(&tasks);
     let straggler = w.find("STRAGGLER_TASK");
     assert!(!w.has("SKEW_KEY") && !w.has("STRAGGLER_NODE"));
     assert!(straggler.will_not_help.iter().any(|h| h.what.contains("salting")));
     assert!(straggler.remedies.iter().all(|r| !r.text.to_lowercase().contains("salt")));
     assert_eq!(number(&straggler, "task_duration_ms"), 30_000.0);
+}
+
+#[test]
+fn the_first_wave_of_a_stage_on_a_young_executor_is_no_straggler() {
+    let mut tasks = uneven(40, 1_500, 12.0, 1.0);
+    tasks.rotate_right(1);
+    let mut w = world(2, 1);
+    w.stage(&tasks);
+    assert!(!w.has("STRAGGLER_TASK") && !w.has("SKEW_KEY"));
 }
 
 #[test]
@@ -76,7 +85,7 @@ fn an_executor_that_is_slow_at_the_same_time_as_others_are_not() {
     let slow = w.find("STRAGGLER_NODE");
     assert_eq!(slow.scope.executor.as_deref(), Some("0"));
     assert_eq!(number(&slow, "executor_median_duration_ms"), 9_000.0);
-    assert!(slow.estimate.is_some_and(|e| e.saved_ms > 60_000));
+    assert!(slow.estimate.is_some_and(|e| e.saved_ms > 15_000));
     // The same times, but the slow executor has more data: no slow executor.
     let tasks: Vec<T> =
         tasks.into_iter().map(|t| if t.ms > 5_000 { t.with(Metric::LocalBytesRead, 45 * MB) } else { t }).collect();
@@ -100,22 +109,23 @@ fn tasks_that_run_again_after_a_loss_are_a_tail_and_no_skew() {
 #[test]
 fn null_keys_are_named_where_they_can_be() {
     let skewed = uneven(16, 3_000, 10.0, 20.0);
-    for (kind, left, filter, found) in [
-        ("LeftOuter", 350 * MB, None, true),
-        ("LeftAnti", 350 * MB, None, true),
-        ("FullOuter", 350 * MB, None, true),
-        ("Inner", 350 * MB, None, false),
-        ("LeftSemi", 350 * MB, None, false),
+    for (kind, left, right, filter, found) in [
+        ("LeftOuter", 350 * MB, 2 * MB, None, true),
+        ("LeftAnti", 350 * MB, 2 * MB, None, true),
+        ("FullOuter", 350 * MB, 2 * MB, None, true),
+        ("RightOuter", 2 * MB, 350 * MB, None, true),
+        ("Inner", 350 * MB, 2 * MB, None, false),
+        ("LeftSemi", 350 * MB, 2 * MB, None, false),
         // Spark itself drops NULLs of the left side here, and the heavy side is the left one.
-        ("RightOuter", 350 * MB, None, false),
-        ("LeftOuter", 350 * MB, Some("isnotnull(coupon#3)"), false),
-        ("LeftOuter", 350 * MB, Some("(coupon#3 > 17)"), false),
+        ("RightOuter", 350 * MB, 2 * MB, None, false),
+        ("LeftOuter", 350 * MB, 2 * MB, Some("isnotnull(coupon#3)"), false),
+        ("LeftOuter", 350 * MB, 2 * MB, Some("(coupon#3 > 17)"), false),
         // The left side is too small to hold what the heavy task reads.
-        ("LeftOuter", MB, None, false),
+        ("LeftOuter", 2 * MB, 350 * MB, None, false),
     ] {
         let mut w = world(16, 1);
         w.stage(&skewed);
-        w.join(kind, &["coupon"], left, 2 * MB, filter);
+        w.join(kind, &["coupon"], left, right, filter);
         assert_eq!(w.has("SKEW_NULL_KEY"), found, "{kind} {left} {filter:?}");
         assert!(w.has("SKEW_KEY"), "{kind}");
         if found {

@@ -251,15 +251,12 @@ fn differences(mut draft: Draft, facts: &StageFacts<'_>, executor: usize) -> Dra
 
 fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, slow: &Slow) -> Option<model::Estimate> {
     let tasks = &facts.stage.tasks;
-    let mut rows: Vec<usize> = (0..tasks.len()).filter(|&r| tasks.value(Metric::DurationMs, r) > 0).collect();
-    rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
     let factor = slow.others.median as f64 / slow.own.median.max(1) as f64;
-    let changed = rows.into_iter().map(|r| {
-        let d = tasks.value(Metric::DurationMs, r);
-        let scaled = (d as f64 * factor) as i64;
-        if tasks.executor(r) == slow.executor { scaled.max(1) } else { d }
+    let changed = facts.redone(cx, |row, d| match tasks.executor(row) == slow.executor {
+        true => (d as f64 * factor) as i64,
+        false => d,
     });
-    cx.estimate(facts, changed.collect(), "its tasks as fast as the others'")
+    cx.estimate(facts, changed, "its tasks as fast as the others'")
 }
 
 fn remedies(cx: &Context<'_>, draft: Draft, host: &str) -> Draft {

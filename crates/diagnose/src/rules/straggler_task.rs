@@ -40,13 +40,31 @@ fn slowest(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     if let Some(row) = uneven.slowest {
         // A rerun is late because of what came before it.
         let rerun = tasks.attempt(row) > 0 && !tasks.speculative(row);
-        if rerun || straggler_node::slow_executor_of(cx, facts, row).is_some() {
+        if rerun || in_first_wave(cx, facts, row) || straggler_node::slow_executor_of(cx, facts, row).is_some() {
             return None;
         }
     } else if facts.stage.pasted.as_ref()?.peers_on_executor_ms? as f64 >= cx.config.straggler_ratio * p75 as f64 {
         return None;
     }
     Some(draft(cx, facts, duration))
+}
+
+/// Whether a task was the first of this stage in its slot, on an executor that had not run much
+/// before: code of the stage is loaded and compiled in it. In a stage of one wave all tasks are.
+fn in_first_wave(cx: &Context<'_>, facts: &StageFacts<'_>, row: usize) -> bool {
+    let tasks = &facts.stage.tasks;
+    if (facts.n as f64) < 2.0 * facts.slots {
+        return false;
+    }
+    let (executor, launch) = (tasks.executor(row), tasks.value(Metric::LaunchMs, row));
+    let slots = cx.executor(executor).map_or(1, |e| e.cores.max(1)) as usize;
+    let earlier = |f: &StageFacts<'_>| {
+        let t = &f.stage.tasks;
+        (0..t.len()).filter(|&r| t.executor(r) == executor && t.value(Metric::LaunchMs, r) < launch).count()
+    };
+    let here = earlier(facts);
+    let before: usize = cx.stages.iter().filter(|f| f.position != facts.position).map(earlier).sum();
+    here < slots && before < 10 * slots
 }
 
 /// Whether the slowest task reads and writes what its peers do.
@@ -79,10 +97,16 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
         why.as_ref().map(|w| format!(": {w}")).unwrap_or_default()
     );
     let limit = (cx.config.straggler_task_ratio * p75 as f64) as i64;
-    let changed = cx.durations(facts).into_iter().map(|d| if d > limit { median.max(1) } else { d });
+    let changed = match facts.has_tasks() {
+        true => {
+            let cold = |row: usize| facts.cold.binary_search(&row).is_ok();
+            facts.redone(cx, |row, d| if d > limit && !cold(row) { median } else { d })
+        }
+        false => cx.durations(facts).into_iter().map(|d| if d > limit { median.max(1) } else { d }).collect(),
+    };
     let mut draft = Draft::new("STRAGGLER_TASK", title)
         .at_stage(facts)
-        .estimate(cx.estimate(facts, changed.collect(), "the slow task as long as the median task"))
+        .estimate(cx.estimate(facts, changed, "the slow task as long as the median task"))
         .fix("running it like the others")
         .at_least(Severity::Low)
         .figures(

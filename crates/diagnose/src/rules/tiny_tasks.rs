@@ -39,7 +39,7 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let work_ms = if run.max > 0 { run.median.min(d.median) } else { d.median };
     let tiny = n >= 4 * slots && work_ms < c.tiny_task_ms || n > 5_000 && d.median < 5 * c.tiny_task_ms;
     let overhead = overhead_ms(facts);
-    let share = overhead as f64 / d.sum.max(1) as f64;
+    let share = overhead as f64 / facts.uneven().warm.sum.max(1) as f64;
     if !tiny || share < c.tiny_overhead_share || !cx.above_noise(facts, overhead / slots) {
         return None;
     }
@@ -56,7 +56,7 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let draft = Draft::new("TINY_TASKS", title)
         .at_stage(facts)
         .estimate(estimate(cx, facts, wanted))
-        .fixes(format!("{wanted} partitions"))
+        .fix_partitions(wanted)
         .figures(
             facts,
             &[
@@ -85,7 +85,12 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
 /// Time of tasks before and after their own work, ms: scheduling, shipping code, sending results.
 fn overhead_ms(facts: &StageFacts<'_>) -> i64 {
     let parts = [Metric::SchedulerDelayMs, Metric::DeserializeMs, Metric::ResultSerializationMs];
-    parts.into_iter().map(|m| facts.q(m).sum).sum()
+    let tasks = &facts.stage.tasks;
+    match facts.has_tasks() {
+        // A cold start takes seconds however many tasks there are.
+        true => facts.warm_rows().map(|row| parts.map(|m| tasks.value(m, row)).iter().sum::<i64>()).sum(),
+        false => parts.into_iter().map(|m| facts.q(m).sum).sum(),
+    }
 }
 
 /// The same work in fewer tasks, each with the usual overhead of one.
