@@ -80,7 +80,7 @@ fn repeated_ms(cx: &Context<'_>, stage: &Stage) -> i64 {
 fn draft(cx: &Context<'_>, lost: &Lost, total: i64, share: f64) -> Draft {
     let title = format!("{} of work ({} of all) was lost or done again: {}", Millis(total), Share(share), parts(lost));
     let severity = match share {
-        s if s >= 0.25 => Severity::Medium,
+        s if s >= 0.25 && total >= 60_000 => Severity::Medium,
         _ => Severity::Low,
     };
     let mut draft = Draft::new("FAILED_WORK", title)

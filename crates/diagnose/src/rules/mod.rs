@@ -278,3 +278,6 @@ pub const RULES: &[Rule] = &[
     Rule { id: "AQE_OFF", meaning: "adaptive execution is off and would have cured something" },
     Rule { id: "AQE_CHANGED", meaning: "what adaptive execution did" },
 ];
+
+#[cfg(test)]
+mod plan_tests;
