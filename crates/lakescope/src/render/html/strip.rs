@@ -158,9 +158,6 @@ fn marks(scale: &Scale, slow: &[(i64, usize)], tasks: &Tasks, app: Option<&Appli
         svg.push_str(&format!("<circle class=\"slow\" cx=\"{:.2}%\" cy=\"{y:.1}\" r=\"4.5\"/>", scale.at(*value)));
     }
     let Some((value, row)) = slow.first() else { return svg };
-    let executor =
-        app.and_then(|app| app.executors.get(tasks.executor(*row))).map(|e| format!(", executor {}", &*e.id));
-    let who = format!("task {}{}", tasks.index(*row), executor.unwrap_or_default());
     let who = who(tasks, *row, app);
     let beside = match metric {
         Metric::DurationMs => Some(tasks.value(Metric::ShuffleReadBytes, *row)).filter(|b| *b > 0),

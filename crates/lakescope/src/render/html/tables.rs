@@ -62,9 +62,6 @@ fn counterfactuals(report: &Report, look: &Look) -> String {
     let mut rows = String::new();
     for other in others {
         let change = (other.wall_ms - wall) as f64 / wall as f64;
-        let sign = if change >= 0.0 { "+" } else { "−" };
-        let money =
-            look.money.as_ref().map(|m| format!("<td class=\"num dim\">{}</td>", escaped(&m.of(other.core_ms))));
         let change_text = match change {
             c if c.abs() < 0.000_05 => "as it ran".to_owned(),
             c if c > 0.0 => format!("+{}", Share(c)),
