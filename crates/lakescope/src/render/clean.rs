@@ -34,11 +34,16 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Cleans every text of a report, whatever field it stands in.
+/// Cleans every text of a report, whatever field it stands in; sentences get their capital.
 pub(super) fn clean_report(report: &Report) -> Report {
     let Ok(mut value) = serde_json::to_value(report) else { return Report::default() };
     clean_value(&mut value);
-    serde_json::from_value(value).unwrap_or_default()
+    let mut report: Report = serde_json::from_value(value).unwrap_or_default();
+    report.summary.sentence = super::words::capital(&report.summary.sentence);
+    for finding in &mut report.findings {
+        finding.title = super::words::capital(&finding.title);
+    }
+    report
 }
 
 fn clean_value(value: &mut Value) {

@@ -155,17 +155,24 @@ fn spelled(word: &str) -> &str {
 #[must_use]
 pub fn value(evidence: &Evidence) -> String {
     match &evidence.value {
-        Value::Int(n) => number(*n as f64, &evidence.unit),
-        Value::Float(x) => number(*x, &evidence.unit),
+        Value::Int(n) => number(*n as f64, unit(evidence)),
+        Value::Float(x) => number(*x, unit(evidence)),
         Value::Text(text) => super::one_line(text),
         Value::Texts(texts) => super::one_line(&texts.join(", ")),
     }
 }
 
+/// The unit, left out where the label says it already (`tasks`, `rows`).
+fn unit(evidence: &Evidence) -> &str {
+    let unit = evidence.unit.as_str();
+    let said = !matches!(unit, "ms" | "bytes" | "ratio" | "share") && evidence.metric.split('_').any(|w| w == unit);
+    if said { "" } else { unit }
+}
+
 /// The line that the value crossed, in the value's own unit.
 #[must_use]
 pub fn threshold(evidence: &Evidence) -> Option<String> {
-    evidence.threshold.map(|t| number(t, &evidence.unit))
+    evidence.threshold.map(|t| number(t, unit(evidence)))
 }
 
 fn number(x: f64, unit: &str) -> String {
@@ -178,14 +185,13 @@ fn number(x: f64, unit: &str) -> String {
     }
 }
 
-/// A plain number. Its unit is left out where the label says it already (`tasks`, `rows`).
+/// A plain number with its unit.
 fn counted(x: f64, unit: &str) -> String {
-    let known = matches!(unit, "" | "rows" | "tasks" | "files" | "count" | "slots" | "jobs" | "stages" | "bytes");
     let figure = match x.fract() == 0.0 && x >= 0.0 {
         true => Count(x as u64).to_string(),
         false => Factor(x).to_string().trim_end_matches([' ', '×']).to_owned(),
     };
-    if known { figure } else { format!("{figure} {}", super::one_line(unit)) }
+    if matches!(unit, "" | "count") { figure } else { format!("{figure} {}", super::one_line(unit)) }
 }
 
 /// What mending a finding saves, in words and as the one number.
@@ -203,12 +209,17 @@ pub struct Saved {
 #[must_use]
 pub fn saved(finding: &Finding, wall_ms: i64, money: Option<&Money>) -> Option<Saved> {
     let estimate = finding.estimate.as_ref()?;
-    let cost = money.filter(|m| m.amount(estimate.saved_core_ms) >= 0.005).map(|m| format!(", {}", m.of(estimate.saved_core_ms)));
+    let cost = money
+        .filter(|m| m.amount(estimate.saved_core_ms) >= 0.005)
+        .map(|m| format!(", {}", m.of(estimate.saved_core_ms)));
     let cost = cost.unwrap_or_default();
     if estimate.saved_ms_high <= 0 {
         let core = core_time(estimate.saved_core_ms);
-        return (estimate.saved_core_ms > 0)
-            .then(|| Saved { time: None, range: format!("no effect on the run time, {core}"), beside: cost });
+        return (estimate.saved_core_ms > 0).then(|| Saved {
+            time: None,
+            range: format!("no effect on the run time, {core}"),
+            beside: cost,
+        });
     }
     let (low, high) = (Millis(estimate.saved_ms_low).to_string(), Millis(estimate.saved_ms_high).to_string());
     let range = match low == high || estimate.saved_ms_low <= 0 {
@@ -216,11 +227,7 @@ pub fn saved(finding: &Finding, wall_ms: i64, money: Option<&Money>) -> Option<S
         false => format!("{low} to {high}"),
     };
     let whole = if wall_ms > 0 { format!(" of {}", Millis(wall_ms)) } else { String::new() };
-    Some(Saved {
-        time: Some(Millis(-estimate.saved_ms.max(1)).to_string()),
-        range,
-        beside: format!("{whole}{cost}"),
-    })
+    Some(Saved { time: Some(Millis(-estimate.saved_ms.max(1)).to_string()), range, beside: format!("{whole}{cost}") })
 }
 
 /// Core time: `3.2 core-hours`, `41 core-seconds`.
@@ -303,7 +310,9 @@ pub fn facts(report: &Report, money: Option<&Money>) -> Vec<(&'static str, Strin
         facts.push(("ran", format!("{least}{}", Millis(app.wall_ms))));
     }
     if report.summary.slots > 0.0 {
-        facts.push(("slots", slots(report.summary.slots)));
+        let whole = (report.summary.slots - report.summary.slots.round()).abs() < 0.05;
+        let label = if whole { "slots" } else { "slots on average" };
+        facts.push((label, slots(report.summary.slots)));
     }
     if app.counts.tasks > 0 {
         facts.push(("tasks", Count(app.counts.tasks).to_string()));
@@ -314,6 +323,16 @@ pub fn facts(report: &Report, money: Option<&Money>) -> Vec<(&'static str, Strin
     facts.extend(busy(report).map(|share| ("of core time used", Share(share).to_string())));
     facts.extend(money.map(|money| ("cost", money.of(core_total_ms(report)))));
     facts
+}
+
+/// A sentence as it is printed: with a capital, unless it begins with a name.
+#[must_use]
+pub fn capital(text: &str) -> String {
+    let first = text.split(' ').next().unwrap_or_default().trim_end_matches(',');
+    if first.is_empty() || !first.chars().all(|c| c.is_ascii_lowercase()) {
+        return text.to_owned();
+    }
+    format!("{}{}", first[..1].to_ascii_uppercase(), &text[1..])
 }
 
 /// Slots: a whole number, or the time average with one digit.
@@ -332,9 +351,8 @@ pub fn more(more: &[(String, u32)]) -> Option<String> {
 /// Joins numbers and their units with no-break spaces, so that no line breaks inside `12 m 15 s`.
 #[must_use]
 pub fn glued(text: &str) -> String {
-    const UNITS: [&str; 19] = [
-        "ms", "s", "m", "h", "d", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "KB", "MB", "GB", "TB", "×", "%", "M", "G",
-    ];
+    const UNITS: [&str; 19] =
+        ["ms", "s", "m", "h", "d", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "KB", "MB", "GB", "TB", "×", "%", "M", "G"];
     let mut out = String::with_capacity(text.len() + 8);
     let mut words = text.split(' ').peekable();
     let mut before_unit = false;

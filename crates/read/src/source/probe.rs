@@ -68,14 +68,28 @@ pub fn probe(part: &mut Part) -> io::Result<Probe> {
 }
 
 fn look(head: Vec<u8>) -> Probe {
-    let foreign = foreign(&head);
+    let outside = foreign(&head);
     let (codec, text, broken) = decode_head(head);
-    let looks_like = match foreign {
-        Some(foreign) => foreign,
-        None if broken && text.iter().all(u8::is_ascii_whitespace) => LooksLike::Damaged,
-        None => judge(&text),
+    let looks_like = if let Some(outside) = outside {
+        outside
+    } else if broken && text.iter().all(u8::is_ascii_whitespace) {
+        LooksLike::Damaged
+    } else if codec != Codec::Plain {
+        nested(&text).unwrap_or_else(|| judge(&text))
+    } else {
+        judge(&text)
     };
     Probe { codec, looks_like, first_line: first_line(&text) }
+}
+
+/// Forms that are not read when they are inside a compressed stream.
+fn nested(text: &[u8]) -> Option<LooksLike> {
+    match foreign(text) {
+        Some(LooksLike::Zip) => Some(LooksLike::Unsupported("zip inside a compressed file")),
+        Some(other) => Some(other),
+        None if Codec::sniff(text) != Codec::Plain => Some(LooksLike::Unsupported("compressed twice")),
+        None => None,
+    }
 }
 
 /// Whether a line is a Spark event: an object with the key `Event`, whose value is text.
@@ -118,14 +132,15 @@ fn foreign(head: &[u8]) -> Option<LooksLike> {
         (b"\x04\x22\x4d\x18", LooksLike::Unsupported("lz4 frame")),
         (b"\xff\x06\0\0sNaPpY", LooksLike::Unsupported("snappy frame")),
         (b"\xfd7zXZ\0", LooksLike::Unsupported("xz")),
-        (b"BZh", LooksLike::Unsupported("bzip2")),
         (b"7z\xbc\xaf\x27\x1c", LooksLike::Unsupported("7z")),
         (b"PAR1", LooksLike::Unsupported("parquet")),
         (b"Obj\x01", LooksLike::Unsupported("avro")),
-        (b"ORC", LooksLike::Unsupported("orc")),
     ];
     if head.get(257..262) == Some(b"ustar") {
         return Some(LooksLike::Unsupported("tar"));
+    }
+    if head.starts_with(b"BZh") && head.get(4..7) == Some(b"1AY") {
+        return Some(LooksLike::Unsupported("bzip2"));
     }
     KNOWN.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, looks)| *looks)
 }

@@ -3,7 +3,7 @@
 use super::{charts, escaped, say, severity_class, strip};
 use crate::render::story::Chapter;
 use crate::render::{Look, words};
-use model::{Application, Confidence, Finding, Report, Severity, Stage};
+use model::{Application, Confidence, Finding, Metric, Report, Severity, Stage};
 
 /// A root with all that follows from it. The first stands open.
 pub fn chapter(chapter: &Chapter<'_>, report: &Report, app: Option<&Application>, look: &Look) -> String {
@@ -69,7 +69,7 @@ fn evidence(finding: &Finding, app: Option<&Application>) -> String {
     for item in &finding.excluded {
         html.push_str(&format!("<p class=\"why\"><b>Not {}:</b> {}</p>", say(&item.lookalike), say(&item.because)));
     }
-    if let Some(stage) = stage_of(finding, app) {
+    if let Some(stage) = stage_of(finding, app).filter(|stage| tells(finding, stage)) {
         html.push_str(&strip::strips(stage, app));
     }
     html.push_str(&evidence_table(finding));
@@ -88,6 +88,12 @@ fn stage_of<'a>(finding: &Finding, app: Option<&'a Application>) -> Option<&'a S
         None => app.stages.iter().filter(|s| s.id == id).map(|s| s.attempt).max()?,
     };
     app.stage(id, attempt).filter(|stage| stage.tasks.len() > 1)
+}
+
+/// Whether the times of the tasks are the point: they cost something, or are long.
+fn tells(finding: &Finding, stage: &Stage) -> bool {
+    const LONG_MS: i64 = 1_000;
+    finding.estimate.is_some() || stage.quantiles(Metric::DurationMs).max >= LONG_MS
 }
 
 fn evidence_table(finding: &Finding) -> String {

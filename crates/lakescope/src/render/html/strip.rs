@@ -9,6 +9,8 @@ use model::{Application, Bytes, Count, Evidence, Factor, Metric, Millis, Quantil
 const MOST_DOTS: usize = 1_500;
 /// A task is slow above this multiple of the 75th percentile.
 const SLOW: f64 = 1.5;
+/// So few tasks are drawn as bars, each with its name.
+const FEW: usize = 6;
 /// Slow tasks drawn large.
 const MOST_MARKED: usize = 12;
 
@@ -40,6 +42,9 @@ fn strip(stage: &Stage, app: Option<&Application>, metric: Metric, name: &str) -
     let mut rows: Vec<(i64, usize)> = tasks.successful().map(|row| (tasks.value(metric, row), row)).collect();
     rows.sort_unstable();
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return String::new() };
+    if rows.len() <= FEW {
+        return bars(stage.id, &rows, tasks, app, metric, name);
+    }
     let scale = Scale::over(first.0, last.0);
     let q = stage.quantiles(metric);
     let limit = (q.p75 as f64 * SLOW) as i64;
@@ -66,6 +71,36 @@ fn strip(stage: &Stage, app: Option<&Application>, metric: Metric, name: &str) -
         shown(metric, q.median),
         shown(metric, q.max)
     )
+}
+
+/// A handful of tasks, one bar each.
+fn bars(
+    stage: u32,
+    rows: &[(i64, usize)],
+    tasks: &Tasks,
+    app: Option<&Application>,
+    metric: Metric,
+    name: &str,
+) -> String {
+    let most = rows.last().map_or(1, |row| row.0).max(1);
+    let title = format!("{} tasks of stage {stage} by {name}", rows.len());
+    let mut html = format!("<h4>{title}</h4><div class=\"few\">");
+    for (value, row) in rows.iter().rev() {
+        let width = *value as f64 / most as f64 * 100.0;
+        html.push_str(&format!(
+            "<span>{}</span><span class=\"b\"><i class=\"cpu\" style=\"width:{width:.1}%\"></i></span><b>{}</b>",
+            say(&who(tasks, *row, app)),
+            say(&shown(metric, *value))
+        ));
+    }
+    html.push_str("</div>");
+    html
+}
+
+/// `task 117, executor 7`.
+fn who(tasks: &Tasks, row: usize, app: Option<&Application>) -> String {
+    let executor = app.and_then(|app| app.executors.get(tasks.executor(row))).map(|e| format!(", executor {}", &*e.id));
+    format!("task {}{}", tasks.index(row), executor.unwrap_or_default())
 }
 
 fn axis(scale: &Scale, metric: Metric) -> String {
@@ -123,8 +158,7 @@ fn marks(scale: &Scale, slow: &[(i64, usize)], tasks: &Tasks, app: Option<&Appli
         svg.push_str(&format!("<circle class=\"slow\" cx=\"{:.2}%\" cy=\"{y:.1}\" r=\"4.5\"/>", scale.at(*value)));
     }
     let Some((value, row)) = slow.first() else { return svg };
-    let executor = app.and_then(|app| app.executors.get(tasks.executor(*row))).map(|e| format!(", executor {}", &*e.id));
-    let who = format!("task {}{}", tasks.index(*row), executor.unwrap_or_default());
+    let who = who(tasks, *row, app);
     let beside = match metric {
         Metric::DurationMs => Some(tasks.value(Metric::ShuffleReadBytes, *row)).filter(|b| *b > 0),
         _ => None,

@@ -62,15 +62,19 @@ fn counterfactuals(report: &Report, look: &Look) -> String {
     let mut rows = String::new();
     for other in others {
         let change = (other.wall_ms - wall) as f64 / wall as f64;
-        let sign = if change >= 0.0 { "+" } else { "−" };
+        let change_text = match change {
+            c if c.abs() < 0.000_05 => "as it ran".to_owned(),
+            c if c > 0.0 => format!("+{}", Share(c)),
+            c => format!("−{}", Share(-c)),
+        };
         let money = look.money.as_ref().map(|m| format!("<td class=\"num dim\">{}</td>", escaped(&m.of(other.core_ms))));
         rows.push_str(&format!(
-            "<tr><td>{}</td><td class=\"bar\">{}</td><td class=\"num\">{}</td><td class=\"num dim\">{sign}{}</td>\
+            "<tr><td>{}</td><td class=\"bar\">{}</td><td class=\"num\">{}</td><td class=\"num dim\">{}</td>\
              <td class=\"num\">{}</td>{}</tr>",
             say(&other.change),
             bar(other.wall_ms, most, if change < 0.0 { "cpu" } else { "driver" }),
             say(&Millis(other.wall_ms).to_string()),
-            say(&Share(change.abs()).to_string()),
+            say(&change_text),
             say(&words::core_time(other.core_ms)),
             money.unwrap_or_default()
         ));

@@ -84,6 +84,11 @@ impl<'a> Chart<'a> {
         let mut rows: Vec<usize> = bars.iter().map(|b| b.executor).collect();
         rows.sort_unstable();
         rows.dedup();
+        // By number where ids are numbers, as people look for them.
+        rows.sort_by_key(|row| {
+            let id = app.executors.get(*row).map_or("", |e| &*e.id);
+            (id.parse::<u64>().unwrap_or(u64::MAX), id)
+        });
         let mut chart = Self { app, start, wall, bars, rows, slow: Vec::new() };
         chart.slow = chart.slowest(report);
         Some(chart)
@@ -171,8 +176,10 @@ impl<'a> Chart<'a> {
 
     /// Names the longest time in which hardly a slot worked.
     fn idle_note(&self, svg: &mut String, busy: &[f64], slots: f64) {
-        const SHARE_OF_WALL: usize = 8;
-        let limit = (slots * 0.3).max(1.1);
+        // Room for the words, about a fifth of the width.
+        const SHARE_OF_WALL: usize = 5;
+        let peak = busy.iter().copied().fold(slots, f64::max).round();
+        let limit = (peak * 0.5).max(1.1) + 0.05;
         let (mut best, mut from) = ((0, 0), None);
         for (i, running) in busy.iter().chain([&f64::MAX]).enumerate() {
             match (from, *running <= limit) {
@@ -194,11 +201,9 @@ impl<'a> Chart<'a> {
         between.sort_unstable_by(f64::total_cmp);
         let most = between[between.len() / 2].round();
         let time = Millis(self.wall * length as i64 / BINS as i64);
-        let text = format!("{most:.0} of {} slots busy for {time}", words::slots(slots));
+        let text = format!("{most:.0} of {peak:.0} slots busy for {time}");
         let x = (best.0 + best.1) as f64 / 2.0 / BINS as f64 * 100.0;
-        let y = TOP + CURVE / 2.0;
-        // Near an edge the words would leave the drawing.
-        let x = x.clamp(14.0, 86.0);
+        let y = TOP + 16.0;
         let _ = write!(svg, "<text class=\"note\" x=\"{x:.2}%\" y=\"{y}\" text-anchor=\"middle\">{}</text>", say(&text));
     }
 
@@ -337,7 +342,7 @@ impl<'a> Chart<'a> {
         let mut html = format!(
             "<span style=\"top:{}px\">{}</span><span style=\"top:{}px\">0</span>",
             TOP - 6.0,
-            words::slots(peak),
+            words::slots(peak.round()),
             TOP + CURVE - 9.0
         );
         for (at, executor) in self.rows.iter().take(shown).enumerate() {

@@ -112,6 +112,8 @@ fn title(page: &mut Paper, chapter: &Chapter<'_>, report: &Report, look: &Look, 
         span(role, format!("{} ", severity_mark(Some(root.severity)))),
     ];
     let saved = words::saved(root, report.application.wall_ms, look.money.as_ref());
+    // What the verdict says word for word is not said twice.
+    let repeated = chapter.number == 1 && detail > Detail::Title && root.title == report.summary.sentence;
     let mut head = vec![span(Role::Strong, words::glued(&root.title))];
     if detail == Detail::Title {
         if let Some(time) = saved.and_then(|s| s.time) {
@@ -120,7 +122,9 @@ fn title(page: &mut Paper, chapter: &Chapter<'_>, report: &Report, look: &Look, 
         page.flow(&lead, &head);
         return;
     }
-    page.flow(&lead, &head);
+    if !repeated {
+        page.flow(&lead, &head);
+    }
     let mut spans = vec![
         span(role, words::severity(root.severity)),
         span(Role::Quiet, format!(", {}", words::certainty(root.confidence))),
@@ -133,7 +137,10 @@ fn title(page: &mut Paper, chapter: &Chapter<'_>, report: &Report, look: &Look, 
         spans.push(span(Role::Quiet, " · "));
         spans.push(span(Role::Plain, format!("{what}{}", words::glued(&format!("{}{}", saved.range, saved.beside)))));
     }
-    page.flow(&[span(Role::Plain, INDENT)], &spans);
+    match repeated {
+        true => page.flow(&lead, &spans),
+        false => page.flow(&[span(Role::Plain, INDENT)], &spans),
+    }
 }
 
 /// Short parts of a place stay on one line.

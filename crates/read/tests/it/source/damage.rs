@@ -100,6 +100,29 @@ fn a_window_above_the_limit_is_refused() {
 }
 
 #[test]
+fn a_search_among_forged_chunks_ends() {
+    // Every seven bytes look like a chunk of 64 KiB that must be decoded to be refused.
+    let mut lzf = encode(Codec::Lzf, &[b"first\n"], 100);
+    lzf.extend(b"ZV\x01\xff\x00\xff\xff".repeat(200_000));
+    let mut snappy = snappy_header();
+    snappy.extend([0, 0, 0xff, 0, 0x80, 0x80, 4, 0xf0, 0xff].repeat(200_000));
+    for stored in [lzf, snappy] {
+        let (_, stats) = read_bytes(&stored, Limits::default());
+        assert!(stats.parts[0].damage_count > 0);
+        assert_eq!(stats.stored_bytes(), stored.len() as u64);
+    }
+}
+
+#[test]
+fn a_stream_of_nothing_but_damages_stays_small() {
+    let stored = [0x28, 0xb5, 0x2f, 0xfd].repeat(500_000);
+    let (got, stats) = read_bytes(&stored, Limits::default());
+    assert!(got.is_empty());
+    assert!(stats.parts[0].damage_count > 100_000);
+    assert!(stats.parts[0].damages.len() <= 100);
+}
+
+#[test]
 fn checksums_are_checked() {
     let plain = joined(&sample(30));
     let at_end = |codec, from_end: usize| {

@@ -30,6 +30,22 @@ fn looks() {
 }
 
 #[test]
+fn what_is_packed_twice_is_named() {
+    let inner = encode(Codec::Zstd, &[b"{\"Event\":\"A\"}\n"], 100);
+    let mut tar = vec![b'x'; 257];
+    tar.extend(b"ustar\0\0\0");
+    for (content, expected) in [
+        (&inner[..], "compressed twice"),
+        (b"PK\x03\x04", "zip inside a compressed file"),
+        (&tar, "tar"),
+        (b"BZh91AY&SY", "bzip2"),
+    ] {
+        let found = probe(&mut Part::bytes("x", encode(Codec::Gzip, &[content], 100))).unwrap();
+        assert_eq!(found.looks_like, LooksLike::Unsupported(expected));
+    }
+}
+
+#[test]
 fn event_lines() {
     for (line, expected) in [
         ("{\"Event\":\"A\"}", true),
