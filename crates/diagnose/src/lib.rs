@@ -22,19 +22,37 @@
 //! never concludes from a name: renaming an application, a table or an operator's alias changes
 //! nothing.
 
+pub mod blame;
 pub mod budget;
+pub mod cause;
 mod config;
 pub mod context;
 pub mod draft;
 pub mod plan_reading;
 pub mod plans;
+pub mod failure;
+pub mod incidents;
+mod cold;
+pub mod figures;
 mod report;
 pub mod rules;
 pub mod run_model;
+pub mod shuffle;
+pub mod gaps;
+pub mod plan_text;
+pub mod queries;
+pub mod signature;
 pub mod sizing;
+mod sketch;
 pub mod slots;
 mod source_line;
+mod stage_model;
+#[cfg(test)]
+mod testing;
+pub mod uneven;
+pub mod streams;
 pub mod words;
+pub mod work;
 
 pub use config::Config;
 pub use report::severity;

@@ -3,6 +3,8 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)] // A test that cannot be set up should stop.
 
+pub mod cases;
+pub mod corpus;
 pub mod encode;
 
 use std::path::{Path, PathBuf};

@@ -93,10 +93,7 @@ mod tests {
     #[test]
     fn windows_follow_the_memory_limit() {
         for (mib, expected) in [(0, 20), (64, 24), (400, 26), (512, 27), (100_000, 27)] {
-            let limits = Limits {
-                max_memory_bytes: mib * MIB,
-                ..Limits::default()
-            };
+            let limits = Limits { max_memory_bytes: mib * MIB, ..Limits::default() };
             assert_eq!(limits.zstd_window_log(), expected, "{mib}");
         }
     }
