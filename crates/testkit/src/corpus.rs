@@ -214,7 +214,9 @@ fn expected(
         return;
     };
     scores.entry(hit.id.clone()).or_default().right += 1;
-    if hit.severity == Severity::Info {
+    // What adaptive execution did is worth knowing, not a fault: its findings are info by rule.
+    let information = hit.id == "AQE_CHANGED";
+    if hit.severity == Severity::Info && !information {
         out.failures.push((label.kind.clone(), format!("{} at {:?} is only info", hit.id, label.place)));
     }
     let mut numbers = Vec::new();
