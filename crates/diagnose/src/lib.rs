@@ -30,8 +30,6 @@ pub mod compare;
 mod config;
 pub mod context;
 pub mod draft;
-pub mod plan_reading;
-pub mod plans;
 pub mod failure;
 pub mod figures;
 pub mod gaps;
