@@ -181,7 +181,7 @@ impl Stage {
         {
             return q.sum;
         }
-        (0..self.tasks.len()).map(|row| self.tasks.value(metric, row)).sum()
+        (0..self.tasks.len()).fold(0, |sum: i64, row| sum.saturating_add(self.tasks.value(metric, row)))
     }
 
     /// First launch and last finish of its tasks, epoch ms; `None` without a finished task.

@@ -3,7 +3,10 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)] // A test that cannot be set up should stop.
 
+pub mod counts;
 pub mod encode;
+pub mod logs;
+pub mod spark_history;
 
 use std::path::{Path, PathBuf};
 
