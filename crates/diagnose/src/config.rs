@@ -44,6 +44,8 @@ pub struct Config {
     pub skew_min_records: i64,
     /// Slow executor: its median over the others'.
     pub straggler_ratio: f64,
+    /// One slow task: its duration over the 75th percentile of the others.
+    pub straggler_task_ratio: f64,
     /// Tasks of this median are tiny.
     pub tiny_task_ms: i64,
     /// Share of task time spent on starting and shipping from which tiny tasks matter.
@@ -54,6 +56,8 @@ pub struct Config {
     pub big_partition_bytes: i64,
     /// Bytes of one task from which a partition is far too big.
     pub huge_partition_bytes: i64,
+    /// Median task from which a stage of little data is still worth more tasks.
+    pub long_task_ms: i64,
     /// Jobs in a row that make a driver loop.
     pub tiny_jobs: u64,
     /// Share of scheduler delay from which waiting is a finding.
@@ -134,11 +138,13 @@ impl Default for Config {
             skew_min_bytes: MB,
             skew_min_records: 10_000,
             straggler_ratio: 1.5,
+            straggler_task_ratio: 2.0,
             tiny_task_ms: 100,
             tiny_overhead_share: 0.25,
             target_partition_bytes: 128 * MB,
             big_partition_bytes: 1_024 * MB,
             huge_partition_bytes: 5 * 1_024 * MB,
+            long_task_ms: 60_000,
             tiny_jobs: 50,
             sched_wait_share: 0.20,
             spill_medium_bytes: 1_024 * MB,

@@ -1,10 +1,14 @@
 //! What every rule needs to know, computed once: stages with their figures, the operators they
 //! ran, the slots they had, and the model of the run.
 
+use crate::blame::Blame;
 use crate::config::Config;
-use crate::run_model::RunModel;
+use crate::run_model::{self, Change, RunModel};
 use crate::slots::Slots;
-use model::{Application, Executor, Metric, Plan, PlanNode, Quantiles, SqlExecution, Stage};
+use crate::uneven::Uneven;
+use crate::work::Work;
+use crate::{cold, stage_model};
+use model::{Application, Estimate, Executor, Metric, Plan, PlanNode, Quantiles, SqlExecution, Stage};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
@@ -22,6 +26,8 @@ pub struct Context<'a> {
     pub run: Option<RunModel>,
     /// Wall time of the application, ms; 0 when unknown.
     pub wall_ms: i64,
+    /// What went wrong, and which of it is to blame.
+    pub blame: Blame,
 }
 
 /// A stage attempt with its figures.
@@ -38,14 +44,20 @@ pub struct StageFacts<'a> {
     pub slots: f64,
     /// Its SQL execution.
     pub sql: Option<&'a SqlExecution>,
-    /// Operators that its tasks ran: positions in the plan of `sql`.
+    /// The SQL execution whose plan its operators stand in: `sql`, or one nested in it.
+    pub plan_of: Option<&'a SqlExecution>,
+    /// Operators that its tasks ran: positions in that plan.
     pub nodes: Vec<usize>,
-    /// Exchanges that it reads: positions in the plan of `sql`.
+    /// Exchanges that it reads: positions in that plan.
     pub reads: Vec<usize>,
     /// The exchange that it writes.
     pub writes: Option<usize>,
     /// Line of the user's code.
     pub source_line: Option<String>,
+    /// Rows that were a cold start: the first tasks of an executor's slots.
+    pub cold: Vec<usize>,
+    uneven: OnceCell<Uneven>,
+    work: OnceCell<Work>,
     quantiles: [OnceCell<Quantiles>; METRICS],
     sums: [OnceCell<i64>; METRICS],
 }
@@ -80,7 +92,7 @@ impl<'a> StageFacts<'a> {
     /// The plan it belongs to.
     #[must_use]
     pub fn plan(&self) -> Option<&'a Plan> {
-        self.sql.map(SqlExecution::plan)
+        self.plan_of.map(SqlExecution::plan)
     }
 
     /// Its operators.
@@ -89,25 +101,41 @@ impl<'a> StageFacts<'a> {
         self.nodes.iter().filter_map(move |&n| Some((n, plan?.nodes.get(n)?)))
     }
 
-    /// Rows of successful tasks that are not a cold start: neither the first task of a slot
-    /// within `cold_ms` of its executor's first task.
+    /// Rows of successful tasks that are no cold start.
+    pub fn warm_rows(&self) -> impl Iterator<Item = usize> + '_ {
+        self.stage.tasks.successful().filter(|row| self.cold.binary_search(row).is_err())
+    }
+
+    /// Rows of tasks that took a slot, in launch order.
     #[must_use]
-    pub fn warm_rows(&self, app: &Application, cold_ms: i64) -> Vec<usize> {
-        let mut seen: BTreeMap<usize, u32> = BTreeMap::new();
-        let tasks = &self.stage.tasks;
-        let mut rows: Vec<usize> = tasks.successful().collect();
-        rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
-        rows.retain(|&row| {
-            let at = tasks.executor(row);
-            let executor = app.executors.get(at);
-            let cores = executor.map_or(1, |e| e.cores.max(1));
-            let launched = seen.entry(at).or_default();
-            *launched += 1;
-            let started = executor.and_then(|e| e.added_ms).unwrap_or(i64::MIN);
-            let cold = tasks.value(Metric::LaunchMs, row).saturating_sub(started) < cold_ms;
-            !(cold && *launched <= cores)
-        });
-        rows
+    pub fn launch_order(&self) -> Vec<usize> {
+        run_model::launch_order(self.stage)
+    }
+
+    /// Durations, ms, in launch order after a change of single tasks.
+    #[must_use]
+    pub fn redone(&self, cx: &Context<'_>, change: impl Fn(usize, i64) -> i64) -> Vec<i64> {
+        let until = run_model::last_moment(cx.app, self.stage);
+        let rows = self.launch_order();
+        rows.into_iter().map(|r| change(r, run_model::slot_ms(self.stage, r, until)).max(1)).collect()
+    }
+
+    /// How unevenly time and data are spread over its tasks.
+    #[must_use]
+    pub fn uneven(&self) -> &Uneven {
+        self.uneven.get_or_init(|| Uneven::of(self))
+    }
+
+    /// What its tasks do with the rows that they read: join, aggregate, …
+    #[must_use]
+    pub fn work(&self, cx: &Context<'_>) -> &Work {
+        self.work.get_or_init(|| Work::of(cx, self))
+    }
+
+    /// Bytes that its tasks read, from a shuffle or from a source, whichever is more.
+    #[must_use]
+    pub fn bytes_read(&self) -> i64 {
+        self.sum(Metric::ShuffleReadBytes).max(self.sum(Metric::InputBytes))
     }
 }
 
@@ -117,15 +145,19 @@ impl<'a> Context<'a> {
     pub fn new(app: &'a Application, config: &'a Config) -> Self {
         let slots = Slots::of(app);
         let by_stage = operators_by_stage(app);
+        let mut cold = cold::rows(app, config.cold_start_ms);
         let stages = app
             .stages
             .iter()
             .enumerate()
             .filter(|(_, s)| !s.tasks.is_empty() || s.pasted.is_some())
-            .map(|(position, stage)| stage_facts(app, &slots, &by_stage, position, stage))
+            .map(|(position, stage)| {
+                let cold = cold.remove(&position).unwrap_or_default();
+                stage_facts(app, &slots, &by_stage, position, stage, cold)
+            })
             .collect();
         let run = app.pasted.is_none().then(|| RunModel::new(app, &slots)).flatten();
-        Self { app, config, stages, slots, run, wall_ms: app.wall_ms() }
+        Self { app, config, stages, slots, run, wall_ms: app.wall_ms(), blame: Blame::of(app) }
     }
 
     /// Wall time that severities are measured against: the application's, else what a paste says.
@@ -134,6 +166,47 @@ impl<'a> Context<'a> {
         let pasted = self.app.stages.iter().filter_map(|s| s.pasted.as_ref());
         let stated = pasted.filter_map(|p| p.app_wall_ms.or(p.wall_ms)).max();
         if self.wall_ms > 0 && self.app.pasted.is_none() { self.wall_ms } else { stated.unwrap_or(self.wall_ms) }
+    }
+
+    /// What it would save to run a stage with other tasks: by the model of the run, or, for a
+    /// paste, by playing that one stage on its slots. The low end removes half of the excess.
+    #[must_use]
+    pub fn estimate(&self, facts: &StageFacts<'_>, tasks: Vec<i64>, method: &str) -> Option<Estimate> {
+        match &self.run {
+            Some(run) => Some(run.estimate(&Change::stage(facts.position, tasks), method)),
+            None => stage_model::estimate(facts, &tasks, method),
+        }
+    }
+
+    /// Task time, ms, that other stages spent between two times.
+    #[must_use]
+    pub fn busy_elsewhere_ms(&self, facts: &StageFacts<'_>, from: i64, to: i64) -> i64 {
+        let others = self.stages.iter().filter(|s| s.position != facts.position);
+        let near = others.filter(|s| s.stage.span_ms().is_some_and(|(begin, end)| begin < to && end > from));
+        near.map(|s| self.busy_ms(s, from, to)).sum()
+    }
+
+    /// Task time, ms, that a stage spent between two times; a task without an end counts until
+    /// its stage, or the application, ended.
+    #[must_use]
+    pub fn busy_ms(&self, facts: &StageFacts<'_>, from: i64, to: i64) -> i64 {
+        let until = run_model::last_moment(self.app, facts.stage);
+        let tasks = &facts.stage.tasks;
+        let overlap = |row| {
+            let begin = tasks.value(Metric::LaunchMs, row);
+            ((begin + run_model::slot_ms(facts.stage, row, until)).min(to) - begin.max(from)).max(0)
+        };
+        (0..tasks.len()).map(overlap).sum()
+    }
+
+    /// Durations, ms, of a stage's tasks in launch order; for a summary without tasks a row of
+    /// tasks that has its quantiles.
+    #[must_use]
+    pub fn durations(&self, facts: &StageFacts<'_>) -> Vec<i64> {
+        match &self.run {
+            Some(run) => run.tasks_of(facts.position).to_vec(),
+            None => stage_model::durations(facts),
+        }
     }
 
     /// Figures of a stage attempt.
@@ -160,7 +233,7 @@ impl<'a> Context<'a> {
     pub fn above_noise(&self, facts: &StageFacts<'_>, excess_ms: i64) -> bool {
         let c = self.config;
         let wall = facts.wall_ms;
-        let long_enough = wall >= c.noise_stage_ms && wall as f64 >= c.noise_stage_share * self.wall_ms as f64;
+        let long_enough = wall >= c.noise_stage_ms && wall as f64 >= c.noise_stage_share * self.base_wall_ms() as f64;
         let floor = c.noise_stage_ms.max((c.noise_excess_share * wall as f64) as i64);
         long_enough && excess_ms >= floor
     }
@@ -192,9 +265,11 @@ fn stage_facts<'a>(
     by_stage: &BTreeMap<usize, StageOperators>,
     position: usize,
     stage: &'a Stage,
+    cold: Vec<usize>,
 ) -> StageFacts<'a> {
     let operators = by_stage.get(&position).cloned().unwrap_or_default();
-    let sql = stage.sql.and_then(|id| app.sql(id)).or_else(|| operators.sql.and_then(|at| app.sql.get(at)));
+    let plan_of = operators.sql.and_then(|at| app.sql.get(at));
+    let sql = stage.sql.and_then(|id| app.sql(id)).or(plan_of);
     let pasted = stage.pasted.as_ref();
     let average = stage.span_ms().map(|(from, to)| slots.average(from, to));
     StageFacts {
@@ -204,10 +279,14 @@ fn stage_facts<'a>(
         wall_ms: stage.wall_ms(),
         slots: pasted.and_then(|p| p.slots).or(average).unwrap_or_default(),
         sql,
+        plan_of: plan_of.or(sql),
         nodes: operators.nodes,
         reads: operators.reads,
         writes: operators.writes,
         source_line: crate::source_line::of_stage(app, stage),
+        cold,
+        uneven: OnceCell::new(),
+        work: OnceCell::new(),
         quantiles: [const { OnceCell::new() }; METRICS],
         sums: [const { OnceCell::new() }; METRICS],
     }
@@ -231,6 +310,13 @@ fn operators_by_stage(app: &Application) -> BTreeMap<usize, StageOperators> {
         let regions = regions(plan);
         for (region, stage) in stages_of_regions(app, plan, &regions) {
             let entry = by_stage.entry(stage).or_default();
+            // A nested execution may repeat the plan of its root: the stage's own one counts.
+            if entry.sql.is_some_and(|other| other != at) {
+                if app.stages[stage].sql != Some(sql.id) {
+                    continue;
+                }
+                *entry = StageOperators::default();
+            }
             entry.sql = Some(at);
             for node in (0..plan.nodes.len()).filter(|&n| regions[n] == region) {
                 if is_exchange(&plan.nodes[node]) {

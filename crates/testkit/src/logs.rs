@@ -39,3 +39,25 @@ fn parts_of_folder(folder: &Path, name: &str) -> Result<Vec<String>> {
     let log = group(&listing).logs.into_iter().next();
     Ok(log.context("the folder holds no log")?.parts)
 }
+
+/// The decompressed bytes of the log in a file or a folder.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn plain(path: &Path) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let copy = |batch: &read::source::Batch| batch.bytes().to_vec();
+    read::source::run(parts(path)?, &read::source::Options::default(), copy, |_, bytes| {
+        text.extend(bytes);
+        std::ops::ControlFlow::Continue(())
+    });
+    Ok(text)
+}
+
+/// Reads a log from memory.
+///
+/// # Errors
+/// When it holds no event.
+pub fn read_bytes(bytes: &[u8]) -> Result<Application> {
+    Ok(read::event_log(vec![Part::bytes("log", bytes)], &read::Options::default())?)
+}

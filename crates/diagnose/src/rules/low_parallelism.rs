@@ -2,104 +2,190 @@
 
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
-use crate::run_model::Change;
+use crate::work::Work;
 use crate::{sizing, words};
-use model::{Bytes, ExchangeOrigin, Metric, Operator, Partitioning, RemedyKind, Share};
+use model::{Bytes, Confidence, ExchangeOrigin, Metric, Millis, Partitioning, RemedyKind, Severity, Share};
 
 /// Looks at every stage.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
+    let (mut looked_at, before) = (0, out.drafts.len());
     for facts in &cx.stages {
+        looked_at += 1;
+        if out.any_at(&["SINGLE_PARTITION"], facts.stage.id, facts.stage.attempt) {
+            continue;
+        }
         if let Some(draft) = stage(cx, facts) {
             out.push(draft);
         }
     }
+    if looked_at > 0 && out.drafts.len() == before {
+        out.fine("parallelism", "no stage of weight has fewer tasks than slots");
+    }
 }
 
 fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
-    let tasks = facts.n as f64;
-    let slots = facts.slots.round();
-    let idle = (1.0 - tasks / slots) * facts.wall_ms as f64;
+    let slots = facts.slots.round() as i64;
+    let tasks = facts.n as i64;
     let matters = facts.wall_ms as f64 >= 0.05 * cx.base_wall_ms() as f64;
-    if tasks == 0.0 || tasks >= slots || idle < 0.2 * facts.wall_ms as f64 || !matters {
+    if tasks == 0 || tasks >= slots || !matters || idle_share(cx, facts) < 0.2 {
         return None;
     }
-    let bytes = bytes(facts);
-    let wanted = sizing::partitions(bytes, cx.config.target_partition_bytes, slots as i64);
-    if wanted <= facts.n as i64 {
+    let work = facts.work(cx);
+    // One partition for all rows is a finding of its own, or a small last step.
+    if work.partitioning() == Some(Partitioning::Single) {
         return None;
     }
-    let work: i64 = facts.sum(Metric::DurationMs);
-    let change = Change::stage(facts.position, vec![(work / wanted).max(1); wanted as usize]);
-    let estimate = cx.run.as_ref().map(|r| r.estimate(&change, "the same work in even tasks, on the recorded slots"));
-    let cause = cause(facts);
-    let because = cause.as_ref().map(|c| format!(" because of {}", c.what)).unwrap_or_default();
-    let title = format!("{} for {} slots{because}", words::count(facts.n as u64, "task"), words::number(slots as u64));
-    let draft = Draft::new("LOW_PARALLELISM", title)
+    let target = cx.config.target_partition_bytes;
+    let by_size = sizing::ceil_div(facts.bytes_read(), target);
+    let wanted = sizing::partitions(facts.bytes_read(), target, slots);
+    let long = facts.q(Metric::DurationMs).median >= cx.config.long_task_ms;
+    let small = by_size <= tasks && !long;
+    Some(draft(cx, facts, work, wanted, small))
+}
+
+/// Share of the stage's slot time in which slots had nothing to do, other stages counted as work.
+fn idle_share(cx: &Context<'_>, facts: &StageFacts<'_>) -> f64 {
+    let total = facts.slots * facts.wall_ms as f64;
+    let own = facts.n as f64 * facts.wall_ms as f64;
+    let elsewhere = facts.stage.span_ms().map_or(0, |(from, to)| cx.busy_elsewhere_ms(facts, from, to));
+    1.0 - (own + elsewhere as f64) / total.max(1.0)
+}
+
+fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work, wanted: i64, small: bool) -> Draft {
+    let slots = facts.slots.round() as i64;
+    let total: i64 = cx.durations(facts).iter().sum();
+    let each = (total / wanted).max(1);
+    let then = crate::stage_model::play(&vec![each; wanted as usize], slots as usize);
+    let method = format!(
+        "{} of work in {wanted} even tasks on {slots} slots takes {} instead of {}",
+        Millis(total),
+        Millis(then),
+        Millis(facts.wall_ms)
+    );
+    let cause = Cause::of(cx, facts, work);
+    let because = cause.as_ref().map(|c| format!(" because of {}", c.words())).unwrap_or_default();
+    let title = format!("{} for {}{because}", words::count(facts.n as u64, "task"), words::count(slots as u64, "slot"));
+    let mut draft = Draft::new("LOW_PARALLELISM", title)
         .at_stage(facts)
-        .fixes(format!("{wanted} partitions"))
-        .estimate(estimate)
-        .evidence("tasks", facts.n, "tasks")
-        .over(slots)
-        .seen_at(format!("stage {}", facts.key()))
+        .fix_partitions(wanted)
+        .estimate(cx.estimate(facts, vec![each; wanted as usize], &method))
+        .figures(
+            facts,
+            &[Metric::DurationMs, Metric::RunMs, Metric::ShuffleReadBytes, Metric::InputBytes, Metric::OutputBytes],
+        )
         .evidence("slots", slots, "slots")
+        .over(facts.n as f64)
         .evidence("stage_wall_ms", facts.wall_ms, "ms")
-        .evidence("bytes_per_task", bytes / facts.n as i64, "bytes")
+        .evidence("stage_wall_then_ms", then, "ms")
+        .evidence("work_ms", total, "ms")
+        .evidence("idle_share", idle_share(cx, facts), "share")
+        .over(0.2)
+        .evidence("bytes_per_task", facts.bytes_read() / facts.n.max(1) as i64, "bytes")
         .evidence("partitions_proposed", wanted, "partitions")
         .evidence("cpu_share", cpu_share(facts), "share")
         .not("key skew", format!("ratios between {} mean nothing", words::count(facts.n as u64, "task")));
-    Some(with_remedies(draft, cx, facts, cause, wanted))
-}
-
-fn bytes(facts: &StageFacts<'_>) -> i64 {
-    facts.sum(Metric::ShuffleReadBytes).max(facts.sum(Metric::InputBytes))
+    if let Some(cause) = &cause {
+        draft = draft.evidence("cause", cause.words(), "");
+    } else {
+        draft = draft.sure(Confidence::Medium, "what fixed the number of tasks is not in what was read");
+    }
+    if small {
+        draft = draft.at_most(Severity::Info).evidence("note", "little data: one task of 128 MiB or less would do", "");
+    }
+    remedies(draft, cx, facts, cause, wanted)
 }
 
 fn cpu_share(facts: &StageFacts<'_>) -> f64 {
     facts.sum(Metric::CpuMs) as f64 / facts.sum(Metric::RunMs).max(1) as f64
 }
 
-struct Cause {
-    what: String,
-    change: &'static str,
+/// What fixed the number of tasks, in the order of the rules.
+enum Cause {
+    Repartition(u64),
+    Coalesce(u64),
+    Jdbc,
+    Unsplittable,
+    Merged,
 }
 
-/// What fixed the number of tasks: an explicit number before anything else.
-fn cause(facts: &StageFacts<'_>) -> Option<Cause> {
-    let plan = facts.plan()?;
-    let exchanges = facts.reads.iter().map(|&n| &plan.nodes[n]);
-    for node in exchanges {
-        let Operator::Exchange(exchange) = &node.op else { continue };
-        if exchange.origin == ExchangeOrigin::RepartitionByNumber {
-            let n = exchange.partitions.unwrap_or(facts.n as u64);
-            return Some(Cause { what: format!("repartition({n})"), change: "repartition" });
+impl Cause {
+    fn of(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work) -> Option<Self> {
+        let fixed = work.exchanges.iter().find(|e| e.origin == ExchangeOrigin::RepartitionByNumber);
+        if let Some(exchange) = fixed {
+            return Some(Self::Repartition(exchange.partitions.unwrap_or(facts.n as u64)));
         }
-        if exchange.partitioning == Partitioning::Single {
-            return Some(Cause { what: "a single partition".to_owned(), change: "single" });
+        if let Some(n) = work.coalesce {
+            return Some(Self::Coalesce(n));
+        }
+        let scan = work.scan.as_ref();
+        let limit = cx.conf(facts.sql, "spark.sql.files.maxPartitionBytes").and_then(|v| model::parse_bytes(v, 1));
+        match () {
+            () if scan.is_some_and(|s| s.format == "jdbc") => Some(Self::Jdbc),
+            () if scan.is_some() && facts.q(Metric::InputBytes).max > 2 * limit.unwrap_or(128 << 20) => {
+                Some(Self::Unsplittable)
+            }
+            () if work.merged => Some(Self::Merged),
+            () => None,
         }
     }
-    let coalesce = facts.operators().find_map(|(_, n)| match n.op {
-        Operator::Coalesce { partitions } => Some(partitions.unwrap_or(facts.n as u64)),
-        _ => None,
-    });
-    coalesce.map(|n| Cause { what: format!("coalesce({n})"), change: "coalesce" })
+
+    fn words(&self) -> String {
+        match self {
+            Self::Repartition(n) => format!("repartition({n})"),
+            Self::Coalesce(n) => format!("coalesce({n})"),
+            Self::Jdbc => "a JDBC read in one query".to_owned(),
+            Self::Unsplittable => "files that cannot be split".to_owned(),
+            Self::Merged => "adaptive execution, which merged partitions".to_owned(),
+        }
+    }
 }
 
-fn with_remedies(draft: Draft, cx: &Context<'_>, facts: &StageFacts<'_>, cause: Option<Cause>, wanted: i64) -> Draft {
-    let (bytes, slots) = (bytes(facts), facts.slots.round());
-    let target = Bytes(cx.config.target_partition_bytes as u64);
-    let formula = format!("{} / {target}, rounded up to a multiple of {slots} slots", Bytes(bytes as u64));
-    let what = match cause.as_ref().map(|c| c.change) {
-        Some("repartition") => "Write with more partitions: replace the fixed number",
-        Some("coalesce") => "Replace coalesce(n), which also starves everything before it up to the last shuffle,",
-        _ => "Give the stage more partitions: replace the number",
+fn remedies(draft: Draft, cx: &Context<'_>, facts: &StageFacts<'_>, cause: Option<Cause>, wanted: i64) -> Draft {
+    let slots = facts.slots.round();
+    let bytes = Bytes(facts.bytes_read().unsigned_abs());
+    let target = Bytes(cx.config.target_partition_bytes.unsigned_abs());
+    let formula = format!("{bytes} / {target}, rounded up to a multiple of {slots} slots");
+    let draft = match cause {
+        Some(Cause::Repartition(n)) => draft
+            .remedy(RemedyKind::Code, format!("Write with more partitions: replace the fixed number {n} by {wanted}"))
+            .snippet(format!("df.repartition({wanted})"))
+            .computed(formula)
+            .remedy(RemedyKind::Sql, "Or drop the fixed number and let adaptive execution size the output")
+            .snippet("SELECT /*+ REBALANCE */ * FROM …"),
+        Some(Cause::Coalesce(n)) => draft
+            .remedy(
+                RemedyKind::Code,
+                format!("Use repartition({n}) instead of coalesce({n}) if {n} files are needed: coalesce also starves everything before it, up to the last shuffle"),
+            )
+            .snippet(format!("df.repartition({n})"))
+            .remedy(RemedyKind::Code, format!("Better, {wanted} partitions"))
+            .snippet(format!("df.repartition({wanted})"))
+            .computed(formula),
+        Some(Cause::Jdbc) => draft
+            .remedy(RemedyKind::Code, format!("Read in {wanted} queries side by side, no more than the database allows"))
+            .snippet(format!(
+                ".option(\"partitionColumn\", \"<numeric or date column>\").option(\"lowerBound\", \"<min>\").option(\"upperBound\", \"<max>\").option(\"numPartitions\", \"{wanted}\")"
+            ))
+            .computed(formula),
+        Some(Cause::Unsplittable) => draft
+            .remedy(RemedyKind::Layout, "Rewrite the source in a format that can be split, in files of 128 MB to 1 GB")
+            .remedy(RemedyKind::Code, "Or spread the rows right after reading")
+            .snippet(format!("df.repartition({wanted})"))
+            .computed(formula),
+        Some(Cause::Merged) => draft
+            .remedy(RemedyKind::Conf, "Let adaptive execution merge less")
+            .snippet(format!(
+                "SET spark.sql.adaptive.advisoryPartitionSizeInBytes = {}MB",
+                sizing::power_of_two_mib(facts.bytes_read() / wanted.max(1))
+            ))
+            .computed(format!("{bytes} / {wanted} tasks")),
+        None => draft
+            .remedy(RemedyKind::Code, format!("Give the stage {wanted} partitions"))
+            .snippet(format!("df.repartition({wanted})"))
+            .computed(formula),
     };
-    let idle = Share(1.0 - facts.n as f64 / slots);
+    let idle = Share(1.0 - facts.n as f64 / slots.max(1.0));
     draft
-        .remedy(RemedyKind::Code, format!("{what} by {wanted}"))
-        .snippet(format!("df.repartition({wanted})"))
-        .computed(formula)
-        .remedy(RemedyKind::Sql, "Or drop the fixed number and let adaptive execution size the output")
-        .snippet("SELECT /*+ REBALANCE */ * FROM …")
         .useless("more executors", format!("{idle} of the slots that are there have no task to run"))
         .confirm("number of tasks of the stage, and its wall time")
 }

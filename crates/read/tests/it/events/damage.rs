@@ -8,10 +8,10 @@ use std::num::NonZeroUsize;
 
 #[test]
 fn a_cut_last_line_is_one_bad_line() {
-    let log = format!("{START}\n{}\n{}", task_end(0, 0, 0), &task_end(1, 0, 1)[..200]);
+    let log = format!("{START}\n{}\n{}\n{}", task_start(0, 0, 0), task_end(0, 0, 0), &task_end(1, 0, 1)[..200]);
     let app = read(log);
-    assert_eq!((app.log.lines, app.log.bad_lines, codes(&app)), (3, 1, vec!["LOG_TRUNCATED"]));
-    assert_eq!(app.log.warnings[0].text, "The last line of log (line 3) is cut; everything before it was read.");
+    assert_eq!((app.log.lines, app.log.bad_lines, codes(&app)), (4, 1, vec!["LOG_TRUNCATED"]));
+    assert_eq!(app.log.warnings[0].text, "The last line of log (line 4) is cut; everything before it was read.");
     assert_eq!(app.stages[0].tasks.len(), 1);
     // A last line that is whole needs no line end.
     let app = read(format!("{START}\n{}", task_end(0, 0, 0)));
@@ -74,7 +74,7 @@ fn numbers_that_no_log_has() {
 #[test]
 fn clocks_that_run_backwards() {
     let end = task_end(0, 0, 0).replace(r#""Finish Time":3000"#, r#""Finish Time":1500"#);
-    let app = read_lines(&[START, &end]);
+    let app = read_lines(&[START, &task_start(0, 0, 0), &end]);
     assert_eq!((app.log.clock_errors, codes(&app)), (1, vec!["LOG_CLOCK"]));
     assert_eq!(app.stages[0].tasks.value(model::Metric::DurationMs, 0), 0);
 }

@@ -1,0 +1,65 @@
+//! BIG_PARTITION: tasks handle far more bytes than they should (section 4.2 of the rules).
+
+use crate::context::{Context, StageFacts};
+use crate::draft::{Draft, Findings};
+use crate::{sizing, words};
+use model::{Bytes, Metric, RemedyKind, Severity};
+
+/// Looks at every stage.
+pub fn check(cx: &Context<'_>, out: &mut Findings) {
+    for facts in &cx.stages {
+        if let Some(draft) = stage(cx, facts) {
+            out.push(draft);
+        }
+    }
+}
+
+fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
+    let (read, input) = (facts.q(Metric::ShuffleReadBytes), facts.q(Metric::InputBytes));
+    let (metric, q) =
+        if read.max >= input.max { (Metric::ShuffleReadBytes, read) } else { (Metric::InputBytes, input) };
+    let c = cx.config;
+    let severity = match () {
+        () if q.max > c.huge_partition_bytes => Severity::High,
+        () if q.p75 > c.big_partition_bytes => Severity::Medium,
+        () => return None,
+    };
+    let wanted = sizing::partitions(q.sum, c.target_partition_bytes, facts.slots.round() as i64);
+    let target = Bytes(c.target_partition_bytes.unsigned_abs());
+    let title = format!(
+        "{} handle up to {} each, {} altogether",
+        words::count(facts.n as u64, "task"),
+        Bytes(q.max.unsigned_abs()),
+        Bytes(q.sum.unsigned_abs())
+    );
+    let draft = Draft::new("BIG_PARTITION", title)
+        .at_stage(facts)
+        .at_least(severity)
+        .figures(facts, &[metric, Metric::DurationMs, Metric::PeakExecutionBytes])
+        .evidence("bytes_per_task", q.sum / facts.n.max(1) as i64, "bytes")
+        .over(c.big_partition_bytes as f64)
+        .evidence("partitions_proposed", wanted, "partitions")
+        .explained_by(&["SKEW_NULL_KEY", "SKEW_KEY", "SKEW_INPUT", "LOW_PARALLELISM", "SINGLE_PARTITION"]);
+    let formula = format!(
+        "{} / {target}, rounded up to a multiple of {} slots",
+        Bytes(q.sum.unsigned_abs()),
+        facts.slots.round()
+    );
+    let draft = match metric {
+        Metric::ShuffleReadBytes => draft
+            .remedy(RemedyKind::Conf, format!("Use {wanted} partitions"))
+            .snippet(format!("SET spark.sql.shuffle.partitions = {wanted}"))
+            .computed(formula),
+        _ => draft
+            .remedy(RemedyKind::Conf, "Read in smaller splits (files that cannot be split stay whole)")
+            .snippet(format!("SET spark.sql.files.maxPartitionBytes = {}MB", split_mib(cx, facts, q.max)))
+            .computed("128 MB × the current limit / the largest split"),
+    };
+    Some(draft.confirm("bytes read by the largest task"))
+}
+
+fn split_mib(cx: &Context<'_>, facts: &StageFacts<'_>, max: i64) -> i64 {
+    let conf = cx.conf(facts.sql, "spark.sql.files.maxPartitionBytes");
+    let current = conf.and_then(|v| model::parse_bytes(v, 1)).unwrap_or(128 << 20) as f64;
+    sizing::power_of_two_mib((cx.config.target_partition_bytes as f64 * current / max.max(1) as f64) as i64)
+}

@@ -1,0 +1,285 @@
+//! SPILL_EVEN, SPILL_SKEW: data did not fit in execution memory (section 4.3 of the rules).
+
+use crate::context::{Context, StageFacts};
+use crate::draft::{Draft, Findings};
+use crate::{sizing, words};
+use model::{Bytes, Confidence, ExchangeOrigin, Factor, Metric, Operator, RemedyKind, Severity};
+
+/// Looks at every stage.
+pub fn check(cx: &Context<'_>, out: &mut Findings) {
+    let before = out.drafts.len();
+    let mut tasks = 0;
+    for facts in &cx.stages {
+        tasks += facts.n;
+        if let Some(spill) = Spill::of(cx, facts) {
+            out.push(draft(cx, facts, &spill));
+        }
+    }
+    if tasks > 0 && out.drafts.len() == before {
+        out.fine("spill", format!("no task of {} spilled", words::number(tasks as u64)));
+    }
+}
+
+/// What a stage spilled.
+struct Spill {
+    /// Serialised bytes on disk: the whole of the spill.
+    disk: i64,
+    /// The same, deserialised in memory.
+    memory: i64,
+    /// Tasks that spilled, where known.
+    tasks: Option<usize>,
+    /// Few tasks hold most of it.
+    skewed: bool,
+    /// Whether it comes from SQL metrics, as Photon counts no spill in its tasks.
+    from_sql: bool,
+}
+
+impl Spill {
+    fn of(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Self> {
+        let (disk, memory) = (facts.sum(Metric::DiskSpillBytes), facts.sum(Metric::MemorySpillBytes));
+        if disk == 0 && memory == 0 {
+            return photon(cx, facts);
+        }
+        let metric = if disk > 0 { Metric::DiskSpillBytes } else { Metric::MemorySpillBytes };
+        let (tasks, skewed) = if facts.has_tasks() { spread(facts, metric) } else { guess(facts, metric) };
+        Some(Self { disk, memory, tasks, skewed, from_sql: false })
+    }
+}
+
+/// Tasks that spilled, and whether fewer than a quarter of all tasks hold three quarters of it.
+fn spread(facts: &StageFacts<'_>, metric: Metric) -> (Option<usize>, bool) {
+    let tasks = &facts.stage.tasks;
+    let mut values: Vec<i64> = (0..tasks.len()).map(|r| tasks.value(metric, r)).filter(|&v| v > 0).collect();
+    values.sort_unstable_by_key(|v| std::cmp::Reverse(*v));
+    let most = values.iter().sum::<i64>() as f64 * 0.75;
+    let mut sum = 0.0;
+    let holders = values.iter().take_while(|&&v| { let more = sum < most; sum += v as f64; more }).count();
+    let one_alone = values.len() == 1 && facts.n >= 4;
+    (Some(values.len()), holders * 4 < facts.n || one_alone)
+}
+
+/// From quantiles: where three quarters of the tasks spilled nothing, few spilled all.
+fn guess(facts: &StageFacts<'_>, metric: Metric) -> (Option<usize>, bool) {
+    (None, facts.q(metric).p75 == 0 && facts.n >= 4)
+}
+
+/// Photon's own counters.
+fn photon(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Spill> {
+    const NAME: &str = "num bytes spilled to disk due to memory pressure";
+    let nodes = facts.operators().filter(|(_, n)| n.photon);
+    let counters = nodes.filter_map(|(_, n)| {
+        let metric = n.metrics.iter().find(|m| &*m.name == NAME)?;
+        cx.app.accumulators.get(&metric.accumulator)
+    });
+    let (disk, most) = counters.fold((0, 0), |(sum, most), a| (sum + a.sum, most.max(a.max)));
+    let skewed = facts.n >= 4 && most as f64 >= 0.75 * disk as f64;
+    (disk > 0).then_some(Spill { disk, memory: 0, tasks: None, skewed, from_sql: true })
+}
+
+fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, spill: &Spill) -> Draft {
+    let id = if spill.skewed { "SPILL_SKEW" } else { "SPILL_EVEN" };
+    let mut draft = Draft::new(id, title(facts, spill))
+        .at_stage(facts)
+        .estimate(estimate(cx, facts))
+        .at_least(severity(cx, facts, spill))
+        .figures(
+            facts,
+            &[
+                Metric::DiskSpillBytes,
+                Metric::MemorySpillBytes,
+                Metric::PeakExecutionBytes,
+                Metric::DurationMs,
+                Metric::RunMs,
+                Metric::GcMs,
+                Metric::ShuffleReadBytes,
+                Metric::ShuffleRecordsRead,
+                Metric::InputBytes,
+                Metric::ShuffleBytesWritten,
+            ],
+        )
+        .evidence("pattern", if spill.skewed { "skewed" } else { "even" }, "")
+        .evidence("spill_disk_total_bytes", spill.disk, "bytes")
+        .evidence("spill_share_of_read", spill.disk as f64 / facts.bytes_read().max(1) as f64, "share")
+        .over(cx.config.spill_share);
+    if let Some(tasks) = spill.tasks {
+        draft = draft.evidence("tasks_that_spilled", tasks, "tasks");
+    }
+    if spill.memory > 0 && spill.disk > 0 {
+        let ratio = spill.memory as f64 / spill.disk as f64;
+        draft = draft.evidence("memory_over_disk", ratio, "ratio").evidence(
+            "note",
+            "spill (memory) and spill (disk) are the same data measured twice, deserialised in memory and serialised on disk; they do not add up",
+            "",
+        );
+    }
+    if let Some(node) = operator(cx, facts) {
+        draft = draft.at_node(node);
+    }
+    if spill.from_sql {
+        draft = draft.sure(Confidence::Medium, "from SQL metrics: Photon counts spill for operators, not for tasks");
+    } else if !facts.has_tasks() {
+        draft = draft.sure(Confidence::Low, "from quantiles alone: how many tasks spilled is inferred");
+    }
+    draft = draft.not("cached data on disk", "blocks of the cache are not counted as spill").not("shuffle files", "writing a shuffle is not spill");
+    if spill.skewed { of_skew(draft, facts) } else { of_even(cx, draft, facts) }
+}
+
+fn title(facts: &StageFacts<'_>, spill: &Spill) -> String {
+    let disk = Bytes(spill.disk.unsigned_abs());
+    let all = words::count(facts.n as u64, "task");
+    let what = match (spill.skewed, spill.tasks) {
+        (true, Some(1)) => format!("One task of {} spills {disk} to disk, the others nothing or little", facts.n),
+        (true, Some(n)) => format!("Few of {} tasks hold the {disk} spilled to disk ({n} spilled at all)", facts.n),
+        (true, None) => format!("The largest of {all} spill {disk} to disk, most spill nothing"),
+        (false, Some(1)) if facts.n == 1 => format!("The one task spills {disk} to disk"),
+        (false, Some(n)) if n >= facts.n && n == 2 => format!("Both tasks spill, {disk} to disk altogether"),
+        (false, Some(n)) if n >= facts.n => format!("All {all} spill, {disk} to disk altogether"),
+        (false, Some(n)) => format!("{n} of {all} spill, {disk} to disk altogether"),
+        (false, None) => format!("The tasks spill evenly, {disk} to disk altogether"),
+    };
+    match facts.bytes_read() {
+        0 => what,
+        read => format!("{what}, of {} read", Bytes(read.unsigned_abs())),
+    }
+}
+
+fn severity(cx: &Context<'_>, facts: &StageFacts<'_>, spill: &Spill) -> Severity {
+    let c = cx.config;
+    let long = facts.wall_ms >= c.noise_stage_ms && facts.wall_ms as f64 >= c.noise_stage_share * cx.base_wall_ms() as f64;
+    let read = facts.sum(Metric::ShuffleReadBytes) + facts.sum(Metric::InputBytes);
+    let io_ms = 2 * spill.disk / (c.spill_bytes_per_s / 1_000).max(1) / (facts.slots.round() as i64).max(1);
+    match () {
+        () if spill.disk >= c.spill_high_bytes => Severity::High,
+        () if spill.disk >= c.spill_medium_bytes => Severity::Medium,
+        () if !long => Severity::Info,
+        () if spill.disk as f64 >= c.spill_share * read as f64 => Severity::Medium,
+        () if io_ms as f64 >= c.spill_share * facts.wall_ms as f64 => Severity::Medium,
+        () => Severity::Info,
+    }
+}
+
+/// Every task without the time that its spilled bytes took to be written and read again.
+fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<model::Estimate> {
+    if !facts.has_tasks() {
+        return None;
+    }
+    let tasks = &facts.stage.tasks;
+    let per_ms = (cx.config.spill_bytes_per_s / 1_000).max(1);
+    let changed = facts.redone(cx, |row, d| {
+        d - (2 * tasks.value(Metric::DiskSpillBytes, row) / per_ms).min(tasks.value(Metric::IoWaitMs, row))
+    });
+    let speed = Bytes(cx.config.spill_bytes_per_s.unsigned_abs());
+    cx.estimate(facts, changed, &format!("spilled bytes written and read at {speed}/s, at most the time a task waited"))
+}
+
+/// The operator that spilled most.
+fn operator(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<String> {
+    let spilled = |node| cx.metric(node, "spill size").unwrap_or_default();
+    let (_, node) = facts.operators().max_by_key(|(_, n)| spilled(n)).filter(|(_, n)| spilled(n) > 0)?;
+    Some(node.name.to_string())
+}
+
+fn of_skew(draft: Draft, facts: &StageFacts<'_>) -> Draft {
+    let read = facts.q(Metric::ShuffleReadBytes);
+    draft
+        .explained_by(&["SKEW_NULL_KEY", "SKEW_KEY", "SKEW_INPUT", "SKEW_EXPLODE"])
+        .fix("curing the skew")
+        .remedy(RemedyKind::Sql, "Cure the skew first: the spill is that of its heavy task")
+        .useless("fewer partitions", "each would hold more, the heavy one too")
+        .useless("more memory", "the heavy task stays in front of all others")
+        .useless("more shuffle partitions", format!("rows of one key stay together: the largest task reads {} the 75th percentile", Factor(read.max as f64 / read.p75.max(1) as f64)))
+        .confirm("spill (disk) of the largest task: 0")
+}
+
+fn of_even(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
+    let (peak, memory) = (facts.q(Metric::PeakExecutionBytes).p75, facts.q(Metric::MemorySpillBytes).p75);
+    let draft = draft
+        .not("key skew", even_words(facts))
+        .useless("more workers of the same type", "each slot has the same memory and each task the same data")
+        .confirm("spill (disk) of the stage: 0");
+    let draft = above(draft, facts);
+    if peak == 0 {
+        let at_least = sizing::partitions(facts.bytes_read(), 200 << 20, facts.slots.round() as i64).max(2 * facts.n as i64);
+        return more_partitions(cx, draft, facts, at_least, "twice the tasks: the peak memory is not in what was read".to_owned());
+    }
+    let grow = (peak + memory) as f64 / peak as f64;
+    let slots = (facts.slots.round() as i64).max(1);
+    let by_memory = sizing::round_up((facts.n as f64 * grow).ceil() as i64, slots);
+    let by_size = sizing::ceil_div(facts.sum(Metric::ShuffleReadBytes), 200 << 20);
+    let wanted = by_memory.max(sizing::round_up(by_size, slots));
+    let formula = format!(
+        "{} x ({} peak + {} spilled) / {} peak, rounded up to a multiple of {slots} slots",
+        facts.n,
+        Bytes(peak.unsigned_abs()),
+        Bytes(memory.unsigned_abs()),
+        Bytes(peak.unsigned_abs())
+    );
+    let draft = more_partitions(cx, draft.fix_partitions(wanted), facts, wanted, formula).evidence("partitions_proposed", wanted, "partitions");
+    more_memory(cx, draft, grow)
+}
+
+fn even_words(facts: &StageFacts<'_>) -> String {
+    let (read, input) = (facts.q(Metric::ShuffleReadBytes), facts.q(Metric::InputBytes));
+    let q = if read.max >= input.max { read } else { input };
+    format!("the largest task reads {}, the median one {}", Bytes(q.max.unsigned_abs()), Bytes(q.median.unsigned_abs()))
+}
+
+/// More and smaller tasks, by the way that sets their number here.
+fn more_partitions(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, wanted: i64, formula: String) -> Draft {
+    let work = facts.work(cx);
+    let fixed = work.exchanges.iter().any(|e| e.origin == ExchangeOrigin::RepartitionByNumber);
+    let bytes = facts.bytes_read();
+    let text = format!("Use {wanted} tasks instead of {}, so that the data of one fits", facts.n);
+    match () {
+        () if work.reads_cache => draft
+            .remedy(RemedyKind::Code, format!("{text}: spread the rows before they are cached"))
+            .snippet(format!("df.repartition({wanted}).cache()")),
+        () if fixed || facts.sql.is_none() && facts.has_tasks() => {
+            draft.remedy(RemedyKind::Code, text).snippet(format!("df.repartition({wanted})"))
+        }
+        () if facts.q(Metric::InputBytes).max > facts.q(Metric::ShuffleReadBytes).max => draft
+            .remedy(RemedyKind::Conf, format!("{text}: read in smaller splits"))
+            .snippet(format!("SET spark.sql.files.maxPartitionBytes = {}MB", sizing::power_of_two_mib(bytes / wanted.max(1)))),
+        () if work.merged => draft
+            .remedy(RemedyKind::Conf, format!("{text}: adaptive execution merged partitions, let it merge less"))
+            .snippet(format!("SET spark.sql.adaptive.advisoryPartitionSizeInBytes = {}MB", sizing::power_of_two_mib(bytes / wanted.max(1)))),
+        () => draft.remedy(RemedyKind::Conf, text).snippet(format!("SET spark.sql.shuffle.partitions = {wanted}")),
+    }
+    .computed(formula)
+}
+
+fn more_memory(cx: &Context<'_>, draft: Draft, grow: f64) -> Draft {
+    let Some(slot) = execution_memory_a_slot(cx) else {
+        return draft.remedy(RemedyKind::Compute, format!("Or take workers with {} the memory a core", Factor(grow)));
+    };
+    let needed = (slot as f64 * grow) as i64;
+    draft
+        .remedy(RemedyKind::Compute, format!("Or take workers with more memory a core: {} for execution in each slot instead of {}", Bytes(needed.unsigned_abs()), Bytes(slot.unsigned_abs())))
+        .computed(format!("{} x (heap - 300 MB) x spark.memory.fraction / slots of an executor", Factor(grow)))
+        .evidence("execution_memory_a_slot_bytes", slot, "bytes")
+        .evidence("execution_memory_needed_bytes", needed, "bytes")
+}
+
+/// Memory that a slot of an executor has for execution and storage, bytes.
+fn execution_memory_a_slot(cx: &Context<'_>) -> Option<i64> {
+    let workers: Vec<_> = cx.app.executors.iter().filter(|e| e.added && !e.is_driver()).collect();
+    let (key, cores) = match workers.first() {
+        Some(worker) => ("spark.executor.memory", worker.cores),
+        None => ("spark.driver.memory", cx.app.executors.first()?.cores),
+    };
+    let heap = cx.app.conf_bytes(key, 1 << 20).unwrap_or(1 << 30);
+    let fraction: f64 = cx.app.conf("spark.memory.fraction").and_then(|v| v.trim().parse().ok()).unwrap_or(0.6);
+    let cpus: u32 = cx.app.conf("spark.task.cpus").and_then(|v| v.trim().parse().ok()).unwrap_or(1);
+    let slots = (cores / cpus.max(1)).max(1);
+    Some(((heap - (300 << 20)).max(0) as f64 * fraction) as i64 / i64::from(slots))
+}
+
+/// What multiplies or gathers rows before the operator that spills.
+fn above(draft: Draft, facts: &StageFacts<'_>) -> Draft {
+    let culprit = facts.operators().find(|(_, n)| matches!(n.op, Operator::Generate { .. } | Operator::Expand | Operator::Window { .. }));
+    match culprit {
+        Some((_, node)) => draft.remedy(RemedyKind::Sql, format!("Select fewer columns and rows before {}: it makes the rows that do not fit", node.name)),
+        None => draft,
+    }
+}
+
