@@ -30,18 +30,15 @@ struct Line {
 }
 
 impl Facts {
-    /// Takes the counts of a batch; `repeated` says that its first line repeats the one before.
-    pub fn batch(&mut self, at: At, parsed: &Parsed, repeated: bool) {
+    /// Takes the counts of a batch.
+    pub fn batch(&mut self, at: At, parsed: &Parsed) {
         self.log.lines += parsed.lines;
-        self.log.repeated_lines += parsed.repeated + u64::from(repeated);
+        self.log.repeated_lines += parsed.repeated;
         self.known.resize(KNOWN.len(), 0);
         for (sum, n) in self.known.iter_mut().zip(&parsed.known) {
             *sum += n;
         }
-        if let Some(known) = parsed.first.filter(|_| repeated).and_then(|first| first.known) {
-            self.known[known] -= 1;
-        }
-        for (name, n) in &parsed.unknown {
+        for (name, n) in parsed.unknown.iter().filter(|(_, n)| **n > 0) {
             *self.log.unknown_events.entry(Text::from(&**name)).or_default() += n;
         }
         for bad in &parsed.bad {
