@@ -161,13 +161,14 @@ impl Facts {
         let without_end = if ended { lost.without_end } else { 0 };
         let without_start = if self.log.starts_at_beginning { lost.without_start } else { 0 };
         let parts: Vec<String> = [
-            (without_end, "started and never ended"),
-            (without_start, "ended without a start"),
-            (lost.without_event, "left no event although their stage completed"),
+            (without_end, "tasks started and never ended"),
+            (without_start, "tasks ended without a start"),
+            (lost.without_event, "tasks left no event although their stage completed"),
+            (lost.jobs_without_start, "jobs ended without a start"),
         ]
         .into_iter()
         .filter(|(n, _)| *n > 0)
-        .map(|(n, what)| format!("{n} tasks {what}"))
+        .map(|(n, what)| format!("{n} {what}"))
         .collect();
         let text = format!(
             "Events are missing: {}. Sums are lower bounds; a larger spark.scheduler.listenerbus.eventqueue.capacity \

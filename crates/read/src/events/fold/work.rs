@@ -32,6 +32,7 @@ pub(super) struct Work {
     ended: IdSet,
     /// Tasks that have started and not ended.
     running: HashMap<i64, Running>,
+    jobs_without_start: u64,
     pub counts: TaskCounts,
     /// Bytes of all tasks.
     task_bytes: usize,
@@ -57,6 +58,8 @@ pub(super) struct Lost {
     pub without_start: u64,
     /// Tasks that completed stages should have and that no event speaks of.
     pub without_event: u64,
+    /// Jobs that end and never started: their start was lost.
+    pub jobs_without_start: u64,
 }
 
 #[derive(Debug, Default)]
@@ -181,8 +184,11 @@ impl Work {
     }
 
     pub fn job_end(&mut self, end: JobEnd, texts: &mut Interner, clock: &mut Clock) {
-        let job = self.jobs.entry(end.id).or_default();
-        job.id = end.id;
+        // As Spark does: an end of a job that never started says nothing of what it did.
+        let Some(job) = self.jobs.get_mut(&end.id) else {
+            self.jobs_without_start += 1;
+            return;
+        };
         job.completed_ms = clock.see(end.time_ms);
         job.status = match &*end.result.result {
             "JobSucceeded" => StageStatus::Complete,
@@ -269,7 +275,7 @@ impl Work {
         let without_end = self.add_running_tasks();
         let jobs_of = jobs_of_stages(&self.jobs);
         let without_event = self.stages.iter().map(|s| self.tasks_missing(&s.stage)).sum();
-        let lost = Lost { without_end, without_start, without_event };
+        let lost = Lost { without_end, without_start, without_event, jobs_without_start: self.jobs_without_start };
         let (stages, moved) = in_order(self.stages);
         let mut stages: Vec<Stage> = stages.into_iter().map(StageSoFar::finish).collect();
         for stage in &mut stages {
