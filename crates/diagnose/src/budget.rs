@@ -56,6 +56,25 @@ pub fn split(app: &Application, slots: &Slots) -> Budget {
     sweep.finish(app)
 }
 
+/// Slots × time that [`split`] divides, core ms; counted apart from it, so that one checks the
+/// other. More than the slots of the executors where more tasks ran at once than those tell.
+#[must_use]
+pub fn slot_time(app: &Application, slots: &Slots) -> i64 {
+    let (Some(start), Some(end)) = (app.start_ms(), app.end_ms()) else { return 0 };
+    let mut changes: Vec<(i64, i64)> = vec![(start, 0), (end, 0)];
+    for step in steps(app, start, end) {
+        changes.push((step.time, if step.begins { 1 } else { -1 }));
+    }
+    changes.extend(slots.steps.iter().filter(|s| s.0 > start && s.0 < end).map(|s| (s.0, 0)));
+    changes.sort_by_key(|c| c.0);
+    let mut running = 0;
+    let pieces = changes.iter().zip(changes.iter().skip(1)).map(|(now, next)| {
+        running += now.1;
+        i64::from(slots.at(now.0)).max(running) * (next.0 - now.0)
+    });
+    pieces.sum()
+}
+
 fn steps(app: &Application, start: i64, end: i64) -> Vec<Step> {
     let mut steps = Vec::new();
     for (at, stage) in app.stages.iter().enumerate() {

@@ -172,7 +172,7 @@ static WORDS: LazyLock<(RegexSet, Vec<Cause>)> = LazyLock::new(|| {
         ),
         (
             Cause::ExecutorHeap,
-            r"OutOfMemoryError|GC overhead limit|Java heap space|[Uu]nable to acquire \d+ bytes of memory|UNABLE_TO_ACQUIRE_MEMORY|SparkOutOfMemoryError|exit(?:ed)?(?: with)?[ _]?(?:exit )?(?:code|status)?:? ?52\b|driver has stopped unexpectedly|Driver is (?:up but )?not responsive.*GC",
+            r"OutOfMemoryError|GC overhead limit|Java heap space|[Uu]nable to acquire \d+ bytes of memory|UNABLE_TO_ACQUIRE_MEMORY|SparkOutOfMemoryError|(?i:exit(?:ed)?(?: with)?[ _]?(?:exit )?(?:code|status)?:? ?52\b)|driver has stopped unexpectedly|Driver is (?:up but )?not responsive.*GC",
         ),
         (
             Cause::Heartbeat,

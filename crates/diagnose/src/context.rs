@@ -3,7 +3,7 @@
 
 use crate::blame::Blame;
 use crate::config::Config;
-use crate::run_model::{Change, RunModel};
+use crate::run_model::{self, Change, RunModel};
 use crate::slots::Slots;
 use crate::uneven::Uneven;
 use crate::work::Work;
@@ -44,9 +44,11 @@ pub struct StageFacts<'a> {
     pub slots: f64,
     /// Its SQL execution.
     pub sql: Option<&'a SqlExecution>,
-    /// Operators that its tasks ran: positions in the plan of `sql`.
+    /// The SQL execution whose plan its operators stand in: `sql`, or one nested in it.
+    pub plan_of: Option<&'a SqlExecution>,
+    /// Operators that its tasks ran: positions in that plan.
     pub nodes: Vec<usize>,
-    /// Exchanges that it reads: positions in the plan of `sql`.
+    /// Exchanges that it reads: positions in that plan.
     pub reads: Vec<usize>,
     /// The exchange that it writes.
     pub writes: Option<usize>,
@@ -90,7 +92,7 @@ impl<'a> StageFacts<'a> {
     /// The plan it belongs to.
     #[must_use]
     pub fn plan(&self) -> Option<&'a Plan> {
-        self.sql.map(SqlExecution::plan)
+        self.plan_of.map(SqlExecution::plan)
     }
 
     /// Its operators.
@@ -102,6 +104,20 @@ impl<'a> StageFacts<'a> {
     /// Rows of successful tasks that are no cold start.
     pub fn warm_rows(&self) -> impl Iterator<Item = usize> + '_ {
         self.stage.tasks.successful().filter(|row| self.cold.binary_search(row).is_err())
+    }
+
+    /// Rows of tasks that took a slot, in launch order.
+    #[must_use]
+    pub fn launch_order(&self) -> Vec<usize> {
+        run_model::launch_order(self.stage)
+    }
+
+    /// Durations, ms, in launch order after a change of single tasks.
+    #[must_use]
+    pub fn redone(&self, cx: &Context<'_>, change: impl Fn(usize, i64) -> i64) -> Vec<i64> {
+        let until = run_model::last_moment(cx.app, self.stage);
+        let rows = self.launch_order();
+        rows.into_iter().map(|r| change(r, run_model::slot_ms(self.stage, r, until)).max(1)).collect()
     }
 
     /// How unevenly time and data are spread over its tasks.
@@ -167,15 +183,20 @@ impl<'a> Context<'a> {
     pub fn busy_elsewhere_ms(&self, facts: &StageFacts<'_>, from: i64, to: i64) -> i64 {
         let others = self.stages.iter().filter(|s| s.position != facts.position);
         let near = others.filter(|s| s.stage.span_ms().is_some_and(|(begin, end)| begin < to && end > from));
-        near.map(|s| {
-            let tasks = &s.stage.tasks;
-            let overlap = |row| {
-                let begin = tasks.value(Metric::LaunchMs, row);
-                ((begin + tasks.value(Metric::DurationMs, row)).min(to) - begin.max(from)).max(0)
-            };
-            (0..tasks.len()).map(overlap).sum::<i64>()
-        })
-        .sum()
+        near.map(|s| self.busy_ms(s, from, to)).sum()
+    }
+
+    /// Task time, ms, that a stage spent between two times; a task without an end counts until
+    /// its stage, or the application, ended.
+    #[must_use]
+    pub fn busy_ms(&self, facts: &StageFacts<'_>, from: i64, to: i64) -> i64 {
+        let until = run_model::last_moment(self.app, facts.stage);
+        let tasks = &facts.stage.tasks;
+        let overlap = |row| {
+            let begin = tasks.value(Metric::LaunchMs, row);
+            ((begin + run_model::slot_ms(facts.stage, row, until)).min(to) - begin.max(from)).max(0)
+        };
+        (0..tasks.len()).map(overlap).sum()
     }
 
     /// Durations, ms, of a stage's tasks in launch order; for a summary without tasks a row of
@@ -247,7 +268,8 @@ fn stage_facts<'a>(
     cold: Vec<usize>,
 ) -> StageFacts<'a> {
     let operators = by_stage.get(&position).cloned().unwrap_or_default();
-    let sql = stage.sql.and_then(|id| app.sql(id)).or_else(|| operators.sql.and_then(|at| app.sql.get(at)));
+    let plan_of = operators.sql.and_then(|at| app.sql.get(at));
+    let sql = stage.sql.and_then(|id| app.sql(id)).or(plan_of);
     let pasted = stage.pasted.as_ref();
     let average = stage.span_ms().map(|(from, to)| slots.average(from, to));
     StageFacts {
@@ -257,6 +279,7 @@ fn stage_facts<'a>(
         wall_ms: stage.wall_ms(),
         slots: pasted.and_then(|p| p.slots).or(average).unwrap_or_default(),
         sql,
+        plan_of: plan_of.or(sql),
         nodes: operators.nodes,
         reads: operators.reads,
         writes: operators.writes,
@@ -287,6 +310,13 @@ fn operators_by_stage(app: &Application) -> BTreeMap<usize, StageOperators> {
         let regions = regions(plan);
         for (region, stage) in stages_of_regions(app, plan, &regions) {
             let entry = by_stage.entry(stage).or_default();
+            // A nested execution may repeat the plan of its root: the stage's own one counts.
+            if entry.sql.is_some_and(|other| other != at) {
+                if app.stages[stage].sql != Some(sql.id) {
+                    continue;
+                }
+                *entry = StageOperators::default();
+            }
             entry.sql = Some(at);
             for node in (0..plan.nodes.len()).filter(|&n| regions[n] == region) {
                 if is_exchange(&plan.nodes[node]) {

@@ -192,6 +192,15 @@ impl Draft {
         self.fix(phrase)
     }
 
+    /// `84 partitions`, for the title.
+    #[must_use]
+    pub fn fix_partitions(self, n: i64) -> Self {
+        match n {
+            1 => self.fix("one partition"),
+            n => self.fixes(format!("{n} partitions")),
+        }
+    }
+
     /// Lowers the certainty, and says why.
     #[must_use]
     pub fn sure(mut self, confidence: Confidence, because: impl Into<String>) -> Self {

@@ -66,7 +66,7 @@ impl<'a> Failure<'a> {
     fn finish(&self, draft: Draft) -> Draft {
         let attempts = self.attempts();
         let draft = if attempts > 0 { draft.evidence("failed_attempts", attempts, "tasks") } else { draft };
-        let mut draft = self.name_followers(draft);
+        let mut draft = if self.trouble.caused_by.is_none() { self.name_followers(draft) } else { draft };
         draft.time_ms = Some(self.at as i64);
         if let Some(cause) = self.trouble.caused_by {
             draft = draft.explained_anywhere_by(&[self.cx.blame.troubles[self.cx.blame.root(cause)].cause.id()]);

@@ -84,7 +84,8 @@ pub fn columns(expression: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (hash, _) in expression.match_indices('#') {
         let word = |c: char| !(c.is_alphanumeric() || c == '_' || c == '.' || c == '-');
-        let begin = expression[..hash].rfind(word).map_or(0, |n| n + expression[n..].chars().next().map_or(1, char::len_utf8));
+        let begin =
+            expression[..hash].rfind(word).map_or(0, |n| n + expression[n..].chars().next().map_or(1, char::len_utf8));
         let name = &expression[begin..hash];
         let has_id = expression[hash + 1..].starts_with(|c: char| c.is_ascii_digit());
         let special = matches!(name, "" | "dynamicpruning" | "subquery" | "scalar-subquery" | "exists");

@@ -37,7 +37,9 @@ pub fn of_users<'a>(cx: &Context<'a>) -> Vec<Query<'a>> {
 #[must_use]
 pub fn is_delta_bookkeeping(sql: &SqlExecution) -> bool {
     let reads_log = |n: &PlanNode| {
-        n.detail.contains("DeltaLogFileIndex") || n.detail.contains("/_delta_log") || n.detail.contains("spark.sql.delta.Snapshot")
+        n.detail.contains("DeltaLogFileIndex")
+            || n.detail.contains("/_delta_log")
+            || n.detail.contains("spark.sql.delta.Snapshot")
     };
     if sql.plan().nodes.iter().any(reads_log) {
         return true;
@@ -62,7 +64,9 @@ impl<'a> Query<'a> {
         let mut seen: HashSet<i64> = HashSet::default();
         let mut own = Vec::new();
         for (at, node) in nodes.iter().enumerate() {
-            let above = node.parent.is_some_and(|p| elsewhere[p] || matches!(nodes[p].op, Operator::Reused | Operator::CacheScan));
+            let above = node
+                .parent
+                .is_some_and(|p| elsewhere[p] || matches!(nodes[p].op, Operator::Reused | Operator::CacheScan));
             let counted = !node.metrics.is_empty() && node.metrics.iter().all(|m| seen.contains(&m.accumulator));
             elsewhere[at] = above || counted;
             if !elsewhere[at] {
@@ -221,7 +225,17 @@ impl<'a> Query<'a> {
                 };
             }
         }
-        let keeps = node.op.is_wrapper() || matches!(node.op, Operator::Project { .. } | Operator::Sort { .. } | Operator::Window { .. } | Operator::Coalesce { .. } | Operator::Exchange(_) | Operator::BroadcastExchange { .. } | Operator::Reused);
+        let keeps = node.op.is_wrapper()
+            || matches!(
+                node.op,
+                Operator::Project { .. }
+                    | Operator::Sort { .. }
+                    | Operator::Window { .. }
+                    | Operator::Coalesce { .. }
+                    | Operator::Exchange(_)
+                    | Operator::BroadcastExchange { .. }
+                    | Operator::Reused
+            );
         match node.children.as_slice() {
             [only] if keeps => self.rows(cx, *only),
             _ => None,
@@ -231,7 +245,12 @@ impl<'a> Query<'a> {
     /// Whether its execution ended and left metrics.
     fn ran(&self, cx: &Context<'_>) -> bool {
         let ended = self.sql.is_some_and(|s| s.ended_ms.is_some() && s.error.is_none());
-        ended && self.plan.nodes.iter().any(|n| n.metrics.iter().any(|m| cx.app.accumulators.contains_key(&m.accumulator)))
+        ended
+            && self
+                .plan
+                .nodes
+                .iter()
+                .any(|n| n.metrics.iter().any(|m| cx.app.accumulators.contains_key(&m.accumulator)))
     }
 
     /// The exchange that feeds a node, looked up through what keeps rows as they are.
@@ -240,7 +259,9 @@ impl<'a> Query<'a> {
         let node = &self.plan.nodes[at];
         match node.op {
             Operator::Exchange(_) | Operator::BroadcastExchange { .. } => Some(at),
-            Operator::Sort { .. } | Operator::Project { .. } | Operator::Filter { .. } | Operator::Reused => self.feeding_exchange(*node.children.first()?),
+            Operator::Sort { .. } | Operator::Project { .. } | Operator::Filter { .. } | Operator::Reused => {
+                self.feeding_exchange(*node.children.first()?)
+            }
             _ if node.op.is_wrapper() => self.feeding_exchange(*node.children.first()?),
             _ => None,
         }
@@ -258,7 +279,9 @@ impl<'a> Query<'a> {
     pub fn files(&self, cx: &Context<'_>, at: usize) -> Option<(i64, i64)> {
         let first = |names: &[&str]| names.iter().find_map(|n| self.metric(cx, at, n));
         let files = first(&["number of files read", "files read"])?;
-        let bytes = first(&["size of files read", "size of row groups before filtering", "cloud storage response size"]).unwrap_or(0);
+        let bytes =
+            first(&["size of files read", "size of row groups before filtering", "cloud storage response size"])
+                .unwrap_or(0);
         Some((files, bytes))
     }
 
@@ -281,7 +304,10 @@ impl<'a> Query<'a> {
         let mut chain = Vec::new();
         let mut now = at;
         while let Some(next) = self.plan.consumer(now) {
-            let passes = matches!(self.plan.nodes[next].op, Operator::Filter { .. } | Operator::Project { .. } | Operator::Python { .. });
+            let passes = matches!(
+                self.plan.nodes[next].op,
+                Operator::Filter { .. } | Operator::Project { .. } | Operator::Python { .. }
+            );
             if !passes {
                 break;
             }

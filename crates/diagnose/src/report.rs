@@ -53,7 +53,9 @@ fn finish(cx: &Context<'_>, fit: Option<&ModelFit>, draft: &mut Draft) {
             ..model::Evidence::default()
         });
     }
-    if let Some(fix) = draft.fix.as_ref().filter(|_| saved > 0 && wall > 0) {
+    // A saving that nobody would notice is no reason to change something.
+    let noticed = saved >= 1_000 || saved as f64 >= cx.config.low_share * wall as f64;
+    if let Some(fix) = draft.fix.as_ref().filter(|_| saved > 0 && wall > 0 && noticed) {
         let verb = if draft.fix_is_plural { "save" } else { "saves" };
         let whole = words::saving(saved, wall);
         draft.finding.title = format!("{}; {fix} {verb} about {whole}", draft.finding.title);

@@ -6,7 +6,7 @@
 //! stages it reads are done. Time in which no task ran is the driver's and is kept as it was.
 
 use crate::slots::Slots;
-use model::{Application, Estimate, Metric, ModelFit, TaskStatus};
+use model::{Application, Estimate, Metric, ModelFit, Stage, TaskStatus};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -31,6 +31,9 @@ struct Group {
     gap_ms: i64,
     /// Slots by busy time since the first task, ms.
     capacity: Vec<(i64, u32)>,
+    /// Slot time over task time where there is less of it: a task's end is noted when its result
+    /// is in, and its slot has the next one by then.
+    scale: f64,
     recorded_ms: i64,
 }
 
@@ -161,7 +164,8 @@ impl Group {
         let busy = busy_intervals(app, &order);
         let busy_ms: i64 = busy.iter().map(|(a, b)| b - a).sum();
         let capacity = busy_capacity(slots, &busy);
-        let mut group = Self { stages, gap_ms: (to - from - busy_ms).max(0), capacity, recorded_ms: 0 };
+        let scale = scale(&stages, &capacity, busy_ms);
+        let mut group = Self { stages, gap_ms: (to - from - busy_ms).max(0), capacity, scale, recorded_ms: 0 };
         group.recorded_ms = group.place(&Change::default(), 1.0);
         group
     }
@@ -210,7 +214,8 @@ impl Group {
             let begin = next[at];
             next[at] = tasks[at].len().min(begin + free);
             free -= next[at] - begin;
-            running.extend(tasks[at][begin..next[at]].iter().map(|d| Reverse((now + d.max(&1), at))));
+            let scaled = |d: &i64| ((*d as f64 * self.scale) as i64).max(1);
+            running.extend(tasks[at][begin..next[at]].iter().map(|d| Reverse((now + scaled(d), at))));
         }
     }
 
@@ -240,19 +245,41 @@ impl Group {
 
 fn sim_stage(app: &Application, order: &[usize], position: usize) -> SimStage {
     let stage = &app.stages[position];
-    let tasks = &stage.tasks;
-    let mut rows: Vec<(i64, i64)> = (0..tasks.len())
-        .filter(|&r| tasks.status(r) != TaskStatus::Running)
-        .map(|r| (tasks.value(Metric::LaunchMs, r), tasks.value(Metric::DurationMs, r).max(1)))
-        .collect();
-    rows.sort_by_key(|r| r.0);
-    let begun = stage.span_ms().map_or(i64::MAX, |s| s.0);
+    let until = last_moment(app, stage);
+    let tasks = launch_order(stage).into_iter().map(|row| slot_ms(stage, row, until)).collect();
+    let (begun, _) = stage.span_ms().unwrap_or((i64::MAX, i64::MAX));
     let before = |&p: &usize| app.stages[p].span_ms().is_some_and(|s| s.0 < begun);
     let after = order.iter().enumerate().filter(|(_, p)| before(p)).filter(|(_, p)| {
         let other = &app.stages[**p];
-        stage.parents.contains(&other.id) || (other.id == stage.id && other.attempt < stage.attempt)
+        // A repeated attempt was asked for by a failure: it waits for all that had ended then.
+        let failed_before = stage.attempt > 0 && other.span_ms().is_some_and(|s| s.1 <= begun);
+        failed_before || stage.parents.contains(&other.id) || (other.id == stage.id && other.attempt < stage.attempt)
     });
-    SimStage { position, tasks: rows.into_iter().map(|r| r.1).collect(), after: after.map(|(at, _)| at).collect() }
+    SimStage { position, tasks, after: after.map(|(at, _)| at).collect() }
+}
+
+/// Rows of a stage's tasks in launch order.
+#[must_use]
+pub fn launch_order(stage: &Stage) -> Vec<usize> {
+    let mut rows: Vec<usize> = (0..stage.tasks.len()).collect();
+    rows.sort_by_key(|&row| stage.tasks.value(Metric::LaunchMs, row));
+    rows
+}
+
+/// Until when a task of a stage can have run, if the log has no end for it, epoch ms.
+#[must_use]
+pub fn last_moment(app: &Application, stage: &Stage) -> i64 {
+    stage.completed_ms.or(app.end_ms()).unwrap_or_default()
+}
+
+/// Time, ms, for which a task held its slot; one without an end held it until `until`.
+#[must_use]
+pub fn slot_ms(stage: &Stage, row: usize, until: i64) -> i64 {
+    let held = match stage.tasks.status(row) {
+        TaskStatus::Running => until - stage.tasks.value(Metric::LaunchMs, row),
+        _ => stage.tasks.value(Metric::DurationMs, row),
+    };
+    held.max(1)
 }
 
 /// Job groups: positions of the stages that ran, begin and end, in time order. A stage that ran
@@ -288,10 +315,11 @@ fn groups_of(app: &Application) -> Vec<(Vec<usize>, i64, i64)> {
 fn busy_intervals(app: &Application, stages: &[usize]) -> Vec<(i64, i64)> {
     let mut all: Vec<(i64, i64)> = Vec::new();
     for &position in stages {
-        let tasks = &app.stages[position].tasks;
-        all.extend((0..tasks.len()).filter(|&r| tasks.status(r) != TaskStatus::Running).map(|r| {
-            let begin = tasks.value(Metric::LaunchMs, r);
-            (begin, begin + tasks.value(Metric::DurationMs, r).max(1))
+        let stage = &app.stages[position];
+        let until = last_moment(app, stage);
+        all.extend((0..stage.tasks.len()).map(|row| {
+            let begin = stage.tasks.value(Metric::LaunchMs, row);
+            (begin, begin + slot_ms(stage, row, until))
         }));
     }
     union(all)
@@ -309,6 +337,14 @@ pub fn union(mut all: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
         }
     }
     merged
+}
+
+/// Slot time over task time, at most 1.
+fn scale(stages: &[SimStage], capacity: &[(i64, u32)], busy_ms: i64) -> f64 {
+    let work: i64 = stages.iter().flat_map(|s| &s.tasks).sum();
+    let ends = capacity.iter().skip(1).map(|c| c.0).chain([busy_ms]);
+    let slots: i64 = capacity.iter().zip(ends).map(|(&(from, n), to)| i64::from(n) * (to - from)).sum();
+    (slots as f64 / work.max(1) as f64).min(1.0)
 }
 
 /// Slots over busy time: the step function with the times cut out in which nothing ran.

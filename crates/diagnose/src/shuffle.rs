@@ -183,10 +183,7 @@ pub fn of_stage(app: &Application, stage: &Stage, slots: f64) -> Option<Recorded
         adaptive: app.conf_bool("spark.sql.adaptive.enabled", app.version().is_none_or(|v| v >= (3, 2))),
         join: joins(app, stage),
         skew_factor: factor("spark.sql.adaptive.skewJoin.skewedPartitionFactor", defaults.skew_factor),
-        skew_threshold: size(
-            "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes",
-            defaults.skew_threshold,
-        ),
+        skew_threshold: size("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", defaults.skew_threshold),
         advisory: size("spark.sql.adaptive.advisoryPartitionSizeInBytes", defaults.advisory),
         bytes_per_second: read.sum as f64 * 1e3 / run_ms as f64,
         expansion: expansion(stage).unwrap_or(defaults.expansion),
@@ -463,10 +460,7 @@ mod tests {
         let sizes: Vec<i64> = (0..100).map(|i| if i == 0 { 200 * MIB } else { 7 * MIB }).collect();
         let shuffle = Shuffle { cores: 100, target: 64 * MIB, ..shuffle() };
         let outcome = play_sizes(&shuffle, &sizes);
-        assert_eq!(
-            outcome.not_split_because.as_deref(),
-            Some("200 MiB is not over the threshold of 256 MiB")
-        );
+        assert_eq!(outcome.not_split_because.as_deref(), Some("200 MiB is not over the threshold of 256 MiB"));
         let lower = Shuffle { skew_threshold: 128 * MIB, ..shuffle.clone() };
         assert_eq!(play_sizes(&lower, &sizes).split_pieces, 4);
         let stricter = Shuffle { skew_factor: 40.0, ..lower };

@@ -52,9 +52,17 @@ fn text_of(op: &Operator, columns: Columns) -> Option<String> {
         Operator::Project { expressions } => format!("project {expressions}"),
         Operator::Exchange(e) => format!("exchange {:?} {}", e.partitioning, e.keys.join(",")),
         Operator::BroadcastExchange { .. } => "broadcast".to_owned(),
-        Operator::Join(j) => format!("join {} {} {} {}", j.kind, j.left_keys.join(","), j.right_keys.join(","), j.condition.as_deref().unwrap_or_default()),
+        Operator::Join(j) => format!(
+            "join {} {} {} {}",
+            j.kind,
+            j.left_keys.join(","),
+            j.right_keys.join(","),
+            j.condition.as_deref().unwrap_or_default()
+        ),
         Operator::Aggregate(a) => format!("aggregate {} {}", a.keys.join(","), a.functions.join(",")),
-        Operator::Window { partition_by, order_by } => format!("window {} {}", partition_by.join(","), order_by.join(",")),
+        Operator::Window { partition_by, order_by } => {
+            format!("window {} {}", partition_by.join(","), order_by.join(","))
+        }
         Operator::Generate { generator } => format!("generate {generator}"),
         Operator::Python { functions, .. } => format!("python {functions}"),
         Operator::Expand => "expand".to_owned(),
@@ -72,5 +80,11 @@ fn scan_text(scan: &Scan, columns: Columns) -> Option<String> {
     let source = scan.location.as_ref().or(scan.table.as_ref()).filter(|_| scan.format != "rdd")?;
     let list = |filters: &Option<Vec<String>>| filters.as_ref().map(|f| f.join(" & ")).unwrap_or_default();
     let read = if columns == Columns::Count { scan.columns.join(",") } else { String::new() };
-    Some(format!("scan {} {source} {} {} {} {read}", scan.format, list(&scan.partition_filters), list(&scan.data_filters), list(&scan.pushed)))
+    Some(format!(
+        "scan {} {source} {} {} {} {read}",
+        scan.format,
+        list(&scan.partition_filters),
+        list(&scan.data_filters),
+        list(&scan.pushed)
+    ))
 }

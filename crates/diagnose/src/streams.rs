@@ -8,7 +8,8 @@ use model::{Batch, StreamingQuery};
 
 /// Intervals that people set, ms; an interval is only inferred when it is one of these.
 const USUAL_MS: [i64; 16] = [
-    500, 1_000, 2_000, 3_000, 5_000, 10_000, 15_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000,
+    500, 1_000, 2_000, 3_000, 5_000, 10_000, 15_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000,
+    1_800_000, 3_600_000,
 ];
 /// A batch that begins this soon after the one before did not wait for its trigger, ms.
 const AT_ONCE_MS: i64 = 100;
@@ -48,7 +49,8 @@ impl<'a> Stream<'a> {
     fn of(query: &'a StreamingQuery, config: &Config) -> Self {
         // The start event tells that the first batch is the first after a start; a paste does not.
         let fresh = usize::from(query.started_ms.is_some() || query.batches.first().is_some_and(|b| b.id == 0));
-        let counted: Vec<&Batch> = query.batches.iter().skip(fresh).filter(|b| b.input_rows > 0 && trigger_ms(b) > 0).collect();
+        let counted: Vec<&Batch> =
+            query.batches.iter().skip(fresh).filter(|b| b.input_rows > 0 && trigger_ms(b) > 0).collect();
         let recent = counted[counted.len().saturating_sub(config.stream_batches)..].to_vec();
         let stated = query.trigger_ms.filter(|t| *t > 0).map(|ms| Trigger { ms, inferred: false });
         let waits = waits(query);
@@ -107,7 +109,8 @@ fn infer(waits: &[Wait]) -> Option<Trigger> {
     if waited.len() < 3 {
         return None;
     }
-    let fits = |ms: i64| waited.iter().filter(|t| t.rem_euclid(ms) <= LATE_MS.min(ms / 4)).count() * 10 >= waited.len() * 9;
+    let fits =
+        |ms: i64| waited.iter().filter(|t| t.rem_euclid(ms) <= LATE_MS.min(ms / 4)).count() * 10 >= waited.len() * 9;
     USUAL_MS.into_iter().rev().find(|&ms| fits(ms)).map(|ms| Trigger { ms, inferred: true })
 }
 

@@ -1,6 +1,8 @@
 //! Every command and option.
 
-use crate::commands::{diagnose, documents, rules, shuffle};
+#[cfg(feature = "lab")]
+use crate::commands::lab;
+use crate::commands::{compare, diagnose, documents, rules, shuffle};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -29,8 +31,13 @@ pub struct Cli {
 pub enum Command {
     /// Find what is wrong in event logs, plans, stack traces, stage figures or streaming progress.
     Diagnose(Box<diagnose::Args>),
+    /// Take the difference of two runs apart: data, plan, cluster, configuration, findings, rest.
+    Compare(Box<compare::Args>),
     /// Compute partitions, waves and waiting time of a shuffle.
     Shuffle(Box<shuffle::Args>),
+    /// Make a bad and a repaired variant on your own Spark, diagnose both and compare.
+    #[cfg(feature = "lab")]
+    Lab(Box<lab::Args>),
     /// List the findings that a diagnosis can give, or explain one.
     Rules(rules::Args),
     /// Print a completion script for a shell.

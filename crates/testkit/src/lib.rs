@@ -5,7 +5,11 @@
 
 pub mod cases;
 pub mod corpus;
+pub mod counts;
 pub mod encode;
+pub mod logs;
+pub mod rename;
+pub mod spark_history;
 
 use std::path::{Path, PathBuf};
 

@@ -42,7 +42,11 @@ impl Changes {
             let Operator::ShuffleRead { coalesced, skewed: split, local: is_local } = node.op else { continue };
             let metric = |name| query.metric(cx, at, name).unwrap_or(0);
             if coalesced {
-                let merge = [planned(query.plan, at).unwrap_or(0), metric("number of partitions"), metric("number of coalesced partitions")];
+                let merge = [
+                    planned(query.plan, at).unwrap_or(0),
+                    metric("number of partitions"),
+                    metric("number of coalesced partitions"),
+                ];
                 // Both sides of a join are merged alike.
                 if merge[0] > merge[1] && merge[1] > 0 && !merges.contains(&merge) {
                     merges.push(merge);
@@ -57,12 +61,18 @@ impl Changes {
             local += i64::from(is_local);
         }
         if skewed > 0 {
-            self.said.push(format!("split {skewed} skewed partition{} into {splits}", if skewed == 1 { "" } else { "s" }));
-            self.numbers.extend([("number_of_skewed_partitions", skewed), ("number_of_skewed_partition_splits", splits)]);
+            self.said
+                .push(format!("split {skewed} skewed partition{} into {splits}", if skewed == 1 { "" } else { "s" }));
+            self.numbers
+                .extend([("number_of_skewed_partitions", skewed), ("number_of_skewed_partition_splits", splits)]);
         }
         for [from, to, merged] in merges {
             self.said.push(format!("merged {from} shuffle partitions into {to}"));
-            self.numbers.extend([("partitions_planned", from), ("number_of_partitions", to), ("number_of_coalesced_partitions", merged)]);
+            self.numbers.extend([
+                ("partitions_planned", from),
+                ("number_of_partitions", to),
+                ("number_of_coalesced_partitions", merged),
+            ]);
         }
         if local > 0 {
             self.said.push(format!("read {local} shuffle{} locally", if local == 1 { "" } else { "s" }));
@@ -75,12 +85,18 @@ impl Changes {
         let before = joins(first);
         let mut turned = 0;
         for (join, from) in joins(last).into_iter().filter_map(|j| {
-            let from = before.iter().find(|b| b.left_keys == j.left_keys && b.right_keys == j.right_keys && b.kind == j.kind)?;
+            let from = before
+                .iter()
+                .find(|b| b.left_keys == j.left_keys && b.right_keys == j.right_keys && b.kind == j.kind)?;
             (from.algorithm != j.algorithm).then_some((j, *from))
         }) {
             turned += 1;
             let keys = join.left_keys.join(", ");
-            self.said.push(format!("turned the {} join on {keys} into a {} join", words_of(from.algorithm), words_of(join.algorithm)));
+            self.said.push(format!(
+                "turned the {} join on {keys} into a {} join",
+                words_of(from.algorithm),
+                words_of(join.algorithm)
+            ));
         }
         if turned > 0 {
             self.numbers.push(("joins_turned", turned));
@@ -89,10 +105,16 @@ impl Changes {
 
     /// Inputs that turned out empty: operators vanish and a local relation without rows appears.
     fn empty(&mut self, first: &Plan, last: &Plan) {
-        let count = |p: &Plan| p.nodes.iter().filter(|n| n.name.contains("EmptyRelation") || n.detail.starts_with("LocalTableScan <empty>")).count();
+        let count = |p: &Plan| {
+            p.nodes
+                .iter()
+                .filter(|n| n.name.contains("EmptyRelation") || n.detail.starts_with("LocalTableScan <empty>"))
+                .count()
+        };
         let appeared = count(last).saturating_sub(count(first));
         if appeared > 0 {
-            self.said.push(format!("replaced {appeared} input{} that had no rows", if appeared == 1 { "" } else { "s" }));
+            self.said
+                .push(format!("replaced {appeared} input{} that had no rows", if appeared == 1 { "" } else { "s" }));
             self.numbers.push(("empty_inputs", appeared as i64));
         }
     }
@@ -133,7 +155,8 @@ fn words_of(algorithm: JoinAlgorithm) -> &'static str {
 }
 
 fn draft(cx: &Context<'_>, query: &Query<'_>, changes: Changes) -> Draft {
-    let draft = Draft::new("AQE_CHANGED", format!("adaptive execution {}", changes.said.join("; "))).severity(Severity::Info);
+    let draft =
+        Draft::new("AQE_CHANGED", format!("adaptive execution {}", changes.said.join("; "))).severity(Severity::Info);
     let draft = match changes.read.map(|at| reader(query.plan, at)) {
         Some(reader) => query.place_node(cx, reader, draft),
         None => query.place(cx, draft),

@@ -39,7 +39,9 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
 
 /// Off by its setting; a plan that is adaptive proves that it was on.
 fn is_off(cx: &Context<'_>, sql: &model::SqlExecution) -> bool {
-    let vendor = cx.conf(Some(sql), "spark.databricks.optimizer.adaptive.enabled").is_some_and(|v| v.eq_ignore_ascii_case("false"));
+    let vendor = cx
+        .conf(Some(sql), "spark.databricks.optimizer.adaptive.enabled")
+        .is_some_and(|v| v.eq_ignore_ascii_case("false"));
     sql.plan().is_final.is_none() && (vendor || cx.aqe(Some(sql)) == Some(false))
 }
 

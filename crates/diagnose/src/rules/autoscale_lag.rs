@@ -59,12 +59,17 @@ fn draft(cx: &Context<'_>, lag: &Lag<'_>) -> Draft {
     let stage = lag.stage;
     let title = format!(
         "stage {}.{} waited {} for executors: {} slots when it was submitted, {} when they were there",
-        stage.id, stage.attempt, Millis(lag.ms), lag.slots_before, lag.slots_after
+        stage.id,
+        stage.attempt,
+        Millis(lag.ms),
+        lag.slots_before,
+        lag.slots_after
     );
     // Time without any slot is lost for certain; slots that come later only spread the work.
     let saved = lag.without_ms.max(lag.missed_core_ms / i64::from(lag.slots_after.max(1)) / 2);
     let change = Change { driver_ms: saved, ..Change::default() };
-    let estimate = cx.run.as_ref().map(|r| r.estimate(&change, "the wait without a slot, and half of the slots that came late"));
+    let estimate =
+        cx.run.as_ref().map(|r| r.estimate(&change, "the wait without a slot, and half of the slots that came late"));
     let mut draft = Draft::new("AUTOSCALE_LAG", title)
         .at_least(Severity::Low)
         .estimate(estimate)
@@ -83,10 +88,19 @@ fn draft(cx: &Context<'_>, lag: &Lag<'_>) -> Draft {
     let dynamic = cx.app.conf_bool("spark.dynamicAllocation.enabled", false);
     let draft = match dynamic {
         true => draft
-            .remedy(RemedyKind::Conf, format!("Start with more executors: the stage could use {} slots", lag.slots_after))
-            .snippet(format!("spark.dynamicAllocation.initialExecutors {0}\nspark.dynamicAllocation.schedulerBacklogTimeout 1s", executors(cx, lag.slots_after)))
+            .remedy(
+                RemedyKind::Conf,
+                format!("Start with more executors: the stage could use {} slots", lag.slots_after),
+            )
+            .snippet(format!(
+                "spark.dynamicAllocation.initialExecutors {0}\nspark.dynamicAllocation.schedulerBacklogTimeout 1s",
+                executors(cx, lag.slots_after)
+            ))
             .computed(format!("{} slots / {} cores an executor", lag.slots_after, cores(cx))),
-        false => draft.remedy(RemedyKind::Compute, "Use a pool of started workers, or keep the cluster between runs: start-up is paid for each time"),
+        false => draft.remedy(
+            RemedyKind::Compute,
+            "Use a pool of started workers, or keep the cluster between runs: start-up is paid for each time",
+        ),
     };
     draft
         .useless("a higher number of partitions", "the tasks that are there wait for slots")

@@ -51,7 +51,8 @@ fn heap(cx: &Context<'_>, key: &str) -> (i64, bool) {
 /// The smallest limit that the size crosses; Photon keeps broadcasts outside the driver's heap.
 fn limit(cx: &Context<'_>, query: &Query<'_>, bytes: i64) -> Option<Limit> {
     let (driver, executor) = (heap(cx, "spark.driver.memory"), heap(cx, "spark.executor.memory"));
-    let share = |heap: (i64, bool), share: f64, what| Limit { bytes: (heap.0 as f64 * share) as i64, what, heap: Some(heap) };
+    let share =
+        |heap: (i64, bool), share: f64, what| Limit { bytes: (heap.0 as f64 * share) as i64, what, heap: Some(heap) };
     let mut limits = vec![Limit { bytes: LARGE, what: "a size at which every copy hurts", heap: None }];
     if !query.plan.nodes.iter().any(|n| n.photon) {
         limits.push(share(driver, DRIVER_SHARE, "a tenth of the driver's heap, which collects and builds it"));
@@ -101,10 +102,16 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, bytes: i64, limit: &Lim
     let hint = hint_seen(query);
     let forced = match (hint, threshold > 0 && bytes > threshold) {
         (true, _) => ", as its BROADCAST hint asks".to_owned(),
-        (false, true) => format!(", {} the threshold of {}", Factor(bytes as f64 / threshold as f64), Bytes(threshold as u64)),
+        (false, true) => {
+            format!(", {} the threshold of {}", Factor(bytes as f64 / threshold as f64), Bytes(threshold as u64))
+        }
         _ => String::new(),
     };
-    let title = format!("{name} is broadcast with {} and {} rows to every executor{forced}", Bytes(bytes as u64), Count(rows.max(0) as u64));
+    let title = format!(
+        "{name} is broadcast with {} and {} rows to every executor{forced}",
+        Bytes(bytes as u64),
+        Count(rows.max(0) as u64)
+    );
     let draft = Draft::new("BROADCAST_TOO_LARGE", title)
         .severity(severity(bytes, limit))
         .evidence("data_size_bytes", bytes, "bytes")
@@ -117,7 +124,9 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, bytes: i64, limit: &Lim
         .evidence("limit", limit.what, "");
     let draft = times(cx, query, at, draft);
     let draft = match limit.heap {
-        Some((heap, false)) => draft.evidence("heap_bytes", heap, "bytes").sure(Confidence::Medium, "the heap is not set in the log; Spark's default of 1 GiB is assumed"),
+        Some((heap, false)) => draft
+            .evidence("heap_bytes", heap, "bytes")
+            .sure(Confidence::Medium, "the heap is not set in the log; Spark's default of 1 GiB is assumed"),
         Some((heap, true)) => draft.evidence("heap_bytes", heap, "bytes"),
         None => draft,
     };
@@ -125,7 +134,10 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, bytes: i64, limit: &Lim
     let draft = query.place_node(cx, node, draft);
     let draft = match hint {
         true => draft.evidence("hint", "BROADCAST", ""),
-        false if threshold > 0 && bytes > threshold => draft.sure(Confidence::Medium, "a hint, or an estimate far below the true size: the plan in the log does not tell which"),
+        false if threshold > 0 && bytes > threshold => draft.sure(
+            Confidence::Medium,
+            "a hint, or an estimate far below the true size: the plan in the log does not tell which",
+        ),
         false => draft,
     };
     with_remedies(query, at, draft, threshold, bytes)
@@ -141,7 +153,11 @@ fn severity(bytes: i64, limit: &Limit) -> Severity {
 }
 
 fn times(cx: &Context<'_>, query: &Query<'_>, at: usize, draft: Draft) -> Draft {
-    let names = [("time to collect", "time_to_collect_ms"), ("time to build", "time_to_build_ms"), ("time to broadcast", "time_to_broadcast_ms")];
+    let names = [
+        ("time to collect", "time_to_collect_ms"),
+        ("time to build", "time_to_build_ms"),
+        ("time to broadcast", "time_to_broadcast_ms"),
+    ];
     names.into_iter().fold(draft, |draft, (metric, name)| match query.metric(cx, at, metric) {
         Some(ms) => draft.evidence(name, ms, "ms"),
         None => draft,
@@ -150,11 +166,20 @@ fn times(cx: &Context<'_>, query: &Query<'_>, at: usize, draft: Draft) -> Draft 
 
 fn with_remedies(query: &Query<'_>, at: usize, draft: Draft, threshold: i64, bytes: i64) -> Draft {
     let (_, sql_name, columns) = source(query, at).unwrap_or_default();
-    let mut draft = draft.remedy(RemedyKind::Code, "Remove the broadcast hint on this table, if there is one: Spark obeys it whatever the size");
+    let mut draft = draft.remedy(
+        RemedyKind::Code,
+        "Remove the broadcast hint on this table, if there is one: Spark obeys it whatever the size",
+    );
     if !columns.is_empty() {
         draft = draft
-            .remedy(RemedyKind::Code, format!("Select only the columns that the join and later steps need; {} are sent now", columns.len()))
-            .computed(format!("columns of the broadcast side: {}", columns.iter().take(6).cloned().collect::<Vec<_>>().join(", ")));
+            .remedy(
+                RemedyKind::Code,
+                format!("Select only the columns that the join and later steps need; {} are sent now", columns.len()),
+            )
+            .computed(format!(
+                "columns of the broadcast side: {}",
+                columns.iter().take(6).cloned().collect::<Vec<_>>().join(", ")
+            ));
     }
     if !sql_name.is_empty() && sql_name != "<table>" {
         draft = draft
@@ -162,7 +187,10 @@ fn with_remedies(query: &Query<'_>, at: usize, draft: Draft, threshold: i64, byt
             .snippet(format!("ANALYZE TABLE {sql_name} COMPUTE STATISTICS"));
     }
     let off = "Or switch automatic broadcasts off for this query (a hint still wins), or ask for a merge join";
-    draft = draft.remedy(RemedyKind::Conf, off).snippet("spark.sql.autoBroadcastJoinThreshold -1\n-- or: SELECT /*+ MERGE(t) */ …").computed(format!("{} against a threshold of {threshold} bytes", Bytes(bytes as u64)));
+    draft = draft
+        .remedy(RemedyKind::Conf, off)
+        .snippet("spark.sql.autoBroadcastJoinThreshold -1\n-- or: SELECT /*+ MERGE(t) */ …")
+        .computed(format!("{} against a threshold of {threshold} bytes", Bytes(bytes as u64)));
     draft
         .useless("more workers", "each gets one more copy of the table")
         .useless("more shuffle partitions", "a broadcast is not partitioned")

@@ -15,7 +15,8 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     }
     let evicted: Vec<&CachedRdd> = cx.app.cached.iter().filter(|r| did_not_fit(r)).collect();
     match evicted.is_empty() {
-        true => out.fine("cache", format!("{} stayed in memory", words::count(cx.app.cached.len() as u64, "cached data set"))),
+        true => out
+            .fine("cache", format!("{} stayed in memory", words::count(cx.app.cached.len() as u64, "cached data set"))),
         false => out.push(draft(cx, &evicted)),
     }
 }
@@ -39,7 +40,9 @@ fn draft(cx: &Context<'_>, evicted: &[&CachedRdd]) -> Draft {
     let what = words::count(evicted.len() as u64, "cached data set");
     let lost = evicted.iter().any(|r| r.dropped > 0 && !r.level.disk);
     let title = match (lost, disk) {
-        (true, _) => format!("{what} did not fit in storage memory: {} dropped and computed again when read", blocks(dropped)),
+        (true, _) => {
+            format!("{what} did not fit in storage memory: {} dropped and computed again when read", blocks(dropped))
+        }
         (_, 0) => format!("{what} did not stay in storage memory: {} left it", blocks(moved + dropped)),
         _ => format!("{what} did not fit in storage memory: {} of them are read from disk", Bytes(disk)),
     };
@@ -52,7 +55,10 @@ fn draft(cx: &Context<'_>, evicted: &[&CachedRdd]) -> Draft {
         .evidence("blocks_moved_to_disk", moved, "blocks")
         .evidence("blocks_dropped", dropped, "blocks")
         .evidence("blocks_stored_again", again, "blocks")
-        .not("spill of a sort or aggregate", "these are cached blocks; spill is counted per task and stands in findings of its own");
+        .not(
+            "spill of a sort or aggregate",
+            "these are cached blocks; spill is counted per task and stands in findings of its own",
+        );
     draft.finding.scope.rdds = evicted.iter().map(|r| r.id).collect();
     with_remedies(cx, draft, evicted, lost)
 }
@@ -64,13 +70,20 @@ fn blocks(n: u64) -> String {
 /// Storage memory of the executors, bytes: of all that were there at once at most.
 fn storage_bytes(cx: &Context<'_>) -> u64 {
     let workers: Vec<_> = cx.app.executors.iter().filter(|e| e.added).collect();
-    let lived = |t: i64| workers.iter().filter(move |e| e.added_ms.unwrap_or(0) <= t && e.removed_ms.is_none_or(|r| r > t));
+    let lived =
+        |t: i64| workers.iter().filter(move |e| e.added_ms.unwrap_or(0) <= t && e.removed_ms.is_none_or(|r| r > t));
     let starts = workers.iter().map(|e| e.added_ms.unwrap_or(0));
     starts.map(|t| lived(t).map(|e| e.max_memory_bytes).sum()).max().unwrap_or(0)
 }
 
 fn with_remedies(cx: &Context<'_>, draft: Draft, evicted: &[&CachedRdd], lost: bool) -> Draft {
-    let needed: u64 = cx.app.cached.iter().filter(|r| r.level.memory).map(|r| (r.memory_bytes + r.disk_bytes).max(r.peak_memory_bytes)).sum();
+    let needed: u64 = cx
+        .app
+        .cached
+        .iter()
+        .filter(|r| r.level.memory)
+        .map(|r| (r.memory_bytes + r.disk_bytes).max(r.peak_memory_bytes))
+        .sum();
     let storage = storage_bytes(cx);
     let mut draft = draft
         .evidence("needed_bytes", needed, "bytes")
@@ -106,14 +119,27 @@ fn memory_remedy(cx: &Context<'_>, draft: Draft, needed: u64, storage: u64) -> D
         return draft
             .evidence("memory_fraction", fraction, "share")
             .over(0.6)
-            .remedy(RemedyKind::Conf, format!("Give storage and execution the usual share of the heap again: it was set to {fraction}"))
+            .remedy(
+                RemedyKind::Conf,
+                format!("Give storage and execution the usual share of the heap again: it was set to {fraction}"),
+            )
             .snippet("spark.memory.fraction 0.6")
-            .computed(format!("{storage_shown} × 0.6 / {fraction} = {}, {} are needed", Bytes((storage as f64 * 0.6 / fraction) as u64), Bytes(needed), storage_shown = Bytes(storage)));
+            .computed(format!(
+                "{storage_shown} × 0.6 / {fraction} = {}, {} are needed",
+                Bytes((storage as f64 * 0.6 / fraction) as u64),
+                Bytes(needed),
+                storage_shown = Bytes(storage)
+            ));
     }
     let heap = cx.app.conf_bytes("spark.executor.memory", 1 << 20).unwrap_or(1 << 30);
     let wanted = sizing::round_up((heap as f64 * factor) as i64, 1 << 30) >> 30;
     draft
         .remedy(RemedyKind::Compute, format!("Or executors with {wanted} GiB of heap each"))
         .snippet(format!("spark.executor.memory {wanted}g"))
-        .computed(format!("{} × {} needed / {} of storage memory, rounded up to a GiB", Bytes(heap as u64), Bytes(needed), Bytes(storage)))
+        .computed(format!(
+            "{} × {} needed / {} of storage memory, rounded up to a GiB",
+            Bytes(heap as u64),
+            Bytes(needed),
+            Bytes(storage)
+        ))
 }

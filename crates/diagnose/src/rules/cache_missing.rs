@@ -6,7 +6,7 @@ use crate::queries::{self, Query};
 use crate::run_model::Change;
 use crate::signature::{self, Columns};
 use crate::words;
-use model::{Bytes, Metric, Millis, Operator, RemedyKind, Share, Stage};
+use model::{Bytes, Confidence, Metric, Millis, Operator, RemedyKind, Severity, Share, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A scan alone is worth caching only when it comes this often.
@@ -167,9 +167,11 @@ fn draft(cx: &Context<'_>, queries: &[Query<'_>], group: &Group, total: i64) -> 
     let what = describe(query, first.node);
     let times = words::count(group.uses.len() as u64, "time");
     let inputs: i64 = group.uses.iter().flat_map(|u| &u.stages).filter_map(|p| cx.stages.iter().find(|s| s.position == *p)).map(|s| s.sum(Metric::InputBytes)).sum();
-    let title = format!("{what} is computed {times} and never cached: {} ({} of the run time) is repeated", Millis(repeated), Share(share));
+    let once = sqls.len() > 1;
+    let how = if once { format!("{times} and never cached") } else { format!("{times} in one query") };
+    let title = format!("{what} is computed {how}: {} ({} of the run time) is repeated", Millis(repeated), Share(share));
     let mut draft = Draft::new("CACHE_MISSING", title)
-        .fix("caching it")
+        .fix(if once { "caching it" } else { "one pass" })
         .estimate(estimate(cx, group))
         .evidence("times_computed", group.uses.len(), "times")
         .evidence("repeated_run_ms", repeated, "ms")
@@ -183,6 +185,9 @@ fn draft(cx: &Context<'_>, queries: &[Query<'_>], group: &Group, total: i64) -> 
     let stage_ids = group.uses.iter().flat_map(|u| &u.stages).filter_map(|p| cx.app.stages.get(*p)).map(|s| s.id);
     draft.finding.scope.stages = stage_ids.collect::<BTreeSet<_>>().into_iter().collect();
     draft.finding.scope.source_line = group.uses.iter().find_map(|u| crate::source_line::of_sql(queries[u.query].sql?));
+    if !once {
+        draft = draft.at_most(Severity::High).sure(Confidence::Medium, "whether one pass can answer all of them is not in the plan");
+    }
     with_remedies(draft, group, sqls.len())
 }
 
@@ -273,7 +278,7 @@ fn rdd_draft(cx: &Context<'_>, found: &Recomputed<'_>, total: i64) -> Draft {
         .evidence("repeated_share", share, "share")
         .over(cx.config.repeat_share)
         .evidence("input_bytes", bytes, "bytes")
-        .at_least(model::Severity::Low)
+        .at_least(Severity::Low)
         .not("the same code over other data", "it is the same RDD id, hence the same lineage")
         .remedy(RemedyKind::Code, "Persist the RDD before the first action and unpersist it after the last")
         .snippet("rdd.persist(StorageLevel.MEMORY_AND_DISK)")

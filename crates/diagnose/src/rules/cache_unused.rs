@@ -30,7 +30,8 @@ fn draft(cx: &Context<'_>, rdd: &CachedRdd, users: &[&Stage]) -> Option<Draft> {
     }
     let held = rdd.peak_memory_bytes + rdd.peak_disk_bytes;
     let size = if held > 0 { format!("{} of cached data were", Bytes(held)) } else { "cached data was".to_owned() };
-    let title = format!("{size} read by no later stage: only stage {}.{} that stored it used it", only.id, only.attempt);
+    let title =
+        format!("{size} read by no later stage: only stage {}.{} that stored it used it", only.id, only.attempt);
     let pressed = cx.stages.iter().any(|s| s.sum(model::Metric::DiskSpillBytes) > 0);
     let heavy = pressed && held as f64 >= 0.2 * storage(cx);
     let mut draft = Draft::new("CACHE_UNUSED", title)

@@ -35,10 +35,17 @@ fn is_idle(part: &Part) -> bool {
 fn draft(cx: &Context<'_>, parts: &[Part], total: i64, idle: f64) -> Draft {
     let hours = total as f64 * idle / HOUR_MS;
     let largest = parts.iter().filter(|p| is_idle(p)).max_by_key(|p| p.ms);
-    let mostly = largest.map(|p| format!(", mostly {}: {}", p.name, Share(p.ms as f64 / total as f64))).unwrap_or_default();
+    let mostly =
+        largest.map(|p| format!(", mostly {}: {}", p.name, Share(p.ms as f64 / total as f64))).unwrap_or_default();
     let smaller = smaller(cx);
     let title = match &smaller {
-        Some(s) => format!("{} of the slot time was idle{mostly}; {} would take {} more time and {} less slot time", Share(idle), words::count(s.slots.into(), "slot"), Share(s.slower), Share(s.cheaper)),
+        Some(s) => format!(
+            "{} of the slot time was idle{mostly}; {} would take {} more time and {} less slot time",
+            Share(idle),
+            words::count(s.slots.into(), "slot"),
+            Share(s.slower),
+            Share(s.cheaper)
+        ),
         None => format!("{} of the slot time was idle{mostly}", Share(idle)),
     };
     let draft = Draft::new("CLUSTER_IDLE", title)
@@ -96,7 +103,9 @@ fn with_remedies(cx: &Context<'_>, draft: Draft, smaller: Option<Smaller>) -> Dr
     let dynamic = cx.app.conf_bool("spark.dynamicAllocation.enabled", false);
     let draft = match dynamic {
         true => draft,
-        false => draft.remedy(RemedyKind::Conf, "Or let Spark give executors back while they have nothing to do").snippet("spark.dynamicAllocation.enabled true\nspark.dynamicAllocation.shuffleTracking.enabled true"),
+        false => draft
+            .remedy(RemedyKind::Conf, "Or let Spark give executors back while they have nothing to do")
+            .snippet("spark.dynamicAllocation.enabled true\nspark.dynamicAllocation.shuffleTracking.enabled true"),
     };
     draft.useless("more slots", "those that are there are idle most of the time").confirm("idle share of slots × time")
 }

@@ -19,7 +19,9 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     for query in &queries {
         for (at, node) in query.nodes() {
             let Operator::Scan(scan) = &node.op else { continue };
-            if scan.format == "delta" && let Some(draft) = draft(cx, &queries, query, at, scan) {
+            if scan.format == "delta"
+                && let Some(draft) = draft(cx, &queries, query, at, scan)
+            {
                 out.push(draft);
             }
         }
@@ -38,7 +40,9 @@ fn filtered(scan: &Scan) -> Vec<String> {
 /// Files read and files of the snapshot, where the run tells both.
 fn skipped(cx: &Context<'_>, query: &Query<'_>, at: usize) -> Option<(i64, i64)> {
     let (read, _) = query.files(cx, at)?;
-    let pruned = ["files pruned", "number of files pruned", "pruned files", "number of pruned files"].iter().find_map(|n| query.metric(cx, at, n))?;
+    let pruned = ["files pruned", "number of files pruned", "pruned files", "number of pruned files"]
+        .iter()
+        .find_map(|n| query.metric(cx, at, n))?;
     Some((read, read + pruned))
 }
 
@@ -56,7 +60,13 @@ fn draft(cx: &Context<'_>, all: &[Query<'_>], query: &Query<'_>, at: usize, scan
     }
     let name = queries::short_source(scan);
     let title = match (files, share) {
-        (Some((read, all)), Some(share)) => format!("the filter on {} skips {} of the files of {name}: {} of {} are read", names.join(", "), Share(share), Count(read as u64), Count(all as u64)),
+        (Some((read, all)), Some(share)) => format!(
+            "the filter on {} skips {} of the files of {name}: {} of {} are read",
+            names.join(", "),
+            Share(share),
+            Count(read as u64),
+            Count(all as u64)
+        ),
         _ => format!("{name} is clustered by {} and filtered by {}", clustering.join(", "), names.join(", ")),
     };
     let mut draft = Draft::new("CLUSTERING_NOT_USED", title)
@@ -65,7 +75,11 @@ fn draft(cx: &Context<'_>, all: &[Query<'_>], query: &Query<'_>, at: usize, scan
         .seen_at(query.location())
         .evidence("clustering_columns", clustering.clone(), "");
     if let (Some((read, all)), Some(share)) = (files, share) {
-        draft = draft.evidence("files_read", read, "files").evidence("files_in_snapshot", all, "files").evidence("skipped_share", share, "share").over(SKIPPED);
+        draft = draft
+            .evidence("files_read", read, "files")
+            .evidence("files_in_snapshot", all, "files")
+            .evidence("skipped_share", share, "share")
+            .over(SKIPPED);
     }
     if clustering.is_empty() {
         draft = draft.sure(Confidence::Medium, "the columns that the table is clustered by are not in the log");
@@ -74,9 +88,19 @@ fn draft(cx: &Context<'_>, all: &[Query<'_>], query: &Query<'_>, at: usize, scan
     let draft = query.place_node(cx, at, draft);
     Some(
         draft
-            .remedy(RemedyKind::Sql, "Add a filter on a column that the table is clustered by, if one follows from this filter")
-            .remedy(RemedyKind::Layout, format!("Or cluster the table by what queries filter by: {}", wanted.join(", ")))
-            .snippet(format!("ALTER TABLE {} CLUSTER BY ({});\nOPTIMIZE {0}", queries::sql_source(scan), wanted.join(", ")))
+            .remedy(
+                RemedyKind::Sql,
+                "Add a filter on a column that the table is clustered by, if one follows from this filter",
+            )
+            .remedy(
+                RemedyKind::Layout,
+                format!("Or cluster the table by what queries filter by: {}", wanted.join(", ")),
+            )
+            .snippet(format!(
+                "ALTER TABLE {} CLUSTER BY ({});\nOPTIMIZE {0}",
+                queries::sql_source(scan),
+                wanted.join(", ")
+            ))
             .computed("columns counted over the filters of all queries on this table")
             .useless("more executors", "they read files that nobody needs")
             .confirm("files read against files of the table"),

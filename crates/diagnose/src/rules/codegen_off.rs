@@ -51,7 +51,9 @@ fn width(query: &Query<'_>, at: usize) -> u64 {
 /// Items of a projection, with those that Spark cut.
 fn listed(node: &PlanNode) -> u64 {
     match &node.op {
-        Operator::Project { expressions } => crate::plan_text::split(expressions.trim_matches(['[', ']'])).len() as u64 + cut_columns(&node.detail),
+        Operator::Project { expressions } => {
+            crate::plan_text::split(expressions.trim_matches(['[', ']'])).len() as u64 + cut_columns(&node.detail)
+        }
         _ => 0,
     }
 }
@@ -78,11 +80,14 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, node: &PlanNode, disabl
     if !query.is_lint() && share.is_none_or(|s| s < SHARE) {
         return None;
     }
-    let draft = Draft::new("CODEGEN_OFF", format!("{} is interpreted row by row instead of compiled: {cause}", queries::human(query.plan, at)))
-        .severity(model::Severity::Low)
-        .evidence("columns", fields, "columns")
-        .over(limit as f64)
-        .seen_at(query.location());
+    let draft = Draft::new(
+        "CODEGEN_OFF",
+        format!("{} is interpreted row by row instead of compiled: {cause}", queries::human(query.plan, at)),
+    )
+    .severity(model::Severity::Low)
+    .evidence("columns", fields, "columns")
+    .over(limit as f64)
+    .seen_at(query.location());
     let draft = query.place_node(cx, at, draft);
     let draft = match (facts, share) {
         (Some(f), Some(share)) => draft

@@ -30,7 +30,8 @@ fn is_bookkeeping(cx: &Context<'_>, job: &Job) -> bool {
 
 /// Grows from batch to batch: the last third takes twice as long as the first.
 fn growth(jobs: &[&Job]) -> Option<(i64, i64)> {
-    let batches: Vec<i64> = jobs.iter().filter(|j| j.batch.is_some()).filter_map(|j| Some(j.completed_ms? - j.submitted_ms?)).collect();
+    let batches: Vec<i64> =
+        jobs.iter().filter(|j| j.batch.is_some()).filter_map(|j| Some(j.completed_ms? - j.submitted_ms?)).collect();
     let third = batches.len() / 3;
     if third < 5 {
         return None;
@@ -42,14 +43,22 @@ fn growth(jobs: &[&Job]) -> Option<(i64, i64)> {
 
 fn files(cx: &Context<'_>, jobs: &[&Job]) -> i64 {
     let executions = jobs.iter().filter_map(|j| cx.app.sql(j.sql?));
-    let read = |sql: &SqlExecution| sql.plan().nodes.iter().filter_map(|n| cx.metric(n, "number of files read")).sum::<i64>();
+    let read =
+        |sql: &SqlExecution| sql.plan().nodes.iter().filter_map(|n| cx.metric(n, "number of files read")).sum::<i64>();
     executions.map(read).max().unwrap_or(0)
 }
 
 fn draft(cx: &Context<'_>, jobs: &[&Job], busy: i64, share: f64, growth: Option<(i64, i64)>) -> Draft {
     let title = match growth {
-        Some((first, last)) if share < SHARE => format!("reading the Delta log grows from {} to {} a batch", Millis(first), Millis(last)),
-        _ => format!("{} of the run ({}) reads and computes the Delta log, not data: {} jobs", Share(share), Millis(busy), jobs.len()),
+        Some((first, last)) if share < SHARE => {
+            format!("reading the Delta log grows from {} to {} a batch", Millis(first), Millis(last))
+        }
+        _ => format!(
+            "{} of the run ({}) reads and computes the Delta log, not data: {} jobs",
+            Share(share),
+            Millis(busy),
+            jobs.len()
+        ),
     };
     let files = files(cx, jobs);
     let severity = match share {

@@ -29,7 +29,12 @@ fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64) -> Draft {
     let jobs = cx.app.jobs.len();
     let longest = short.iter().map(|g| g.ms()).max().unwrap_or(0);
     let result: i64 = cx.stages.iter().map(|s| s.sum(Metric::ResultBytes)).sum();
-    let title = format!("the driver alone takes {} of the run, in {} pieces of at most {}", Share(share), short.len(), Millis(longest));
+    let title = format!(
+        "the driver alone takes {} of the run, in {} pieces of at most {}",
+        Share(share),
+        short.len(),
+        Millis(longest)
+    );
     let severity = if share >= 0.5 { Severity::Medium } else { Severity::Low };
     let draft = Draft::new("DRIVER_BUSY", title)
         .severity(if driver >= 10_000 { severity } else { Severity::Info })
@@ -44,11 +49,16 @@ fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64) -> Draft {
         .not("a driver gap", format!("no piece is longer than {}", Millis(cx.config.gap_ms)))
         .explained_anywhere_by(&["MANY_TINY_JOBS", "DELTA_LOG_HEAVY", "FILE_LISTING"]);
     let draft = match jobs as f64 >= 20.0 && result < (1 << 30) {
-        true => draft.remedy(RemedyKind::Code, "Ask one question over all items instead of one job each").computed(format!("{jobs} jobs, {} of the driver's time a job", Millis(driver / jobs.max(1) as i64))),
-        false if result >= 1 << 30 => draft.remedy(RemedyKind::Code, "Write results to a table instead of collecting them to the driver"),
-        false => draft.remedy(RemedyKind::Code, "See what runs between the jobs: planning of long queries, single-threaded code, collected results"),
+        true => draft
+            .remedy(RemedyKind::Code, "Ask one question over all items instead of one job each")
+            .computed(format!("{jobs} jobs, {} of the driver's time a job", Millis(driver / jobs.max(1) as i64))),
+        false if result >= 1 << 30 => {
+            draft.remedy(RemedyKind::Code, "Write results to a table instead of collecting them to the driver")
+        }
+        false => draft.remedy(
+            RemedyKind::Code,
+            "See what runs between the jobs: planning of long queries, single-threaded code, collected results",
+        ),
     };
-    draft
-        .useless("more executors", "they wait for the driver")
-        .confirm("share of the run without a running task")
+    draft.useless("more executors", "they wait for the driver").confirm("share of the run without a running task")
 }

@@ -40,9 +40,11 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
 #[must_use]
 pub fn is_interactive(cx: &Context<'_>, gaps: &[Gap]) -> bool {
     let pauses = gaps.iter().filter(|g| g.ms() > PAUSE_MS && !g.before_all && !g.after_all).count();
-    let shell = ["spark.repl.class.uri", "spark.repl.class.outputDir"].iter().any(|k| cx.app.conf(k).is_some());
+    let repl = ["spark.repl.class.uri", "spark.repl.class.outputDir"].iter().any(|k| cx.app.conf(k).is_some());
+    let shell = repl || cx.stages.iter().any(|s| s.source_line.as_deref().is_some_and(|l| l.starts_with("<console>:")));
     let tie = |job: &Job, key: &str| job.ties.iter().any(|(k, v)| &**k == key && !v.is_empty());
-    let notebook = cx.app.jobs.iter().any(|j| tie(j, "spark.databricks.notebook.path") && !tie(j, "spark.databricks.job.id"));
+    let notebook =
+        cx.app.jobs.iter().any(|j| tie(j, "spark.databricks.notebook.path") && !tie(j, "spark.databricks.job.id"));
     pauses >= 3 || shell || notebook
 }
 
@@ -114,8 +116,12 @@ fn next_job<'a>(cx: &Context<'a>, gap: &Gap) -> Option<&'a Job> {
     // The job whose task ended the gap was submitted before that task was launched.
     let mut stages = cx.app.stages.iter().filter(|s| s.span_ms().is_some_and(|(from, _)| from == gap.to_ms));
     let stage = stages.next();
-    let by_stage = stage.and_then(|s| s.jobs.iter().filter_map(|&j| cx.app.job(j)).find(|j| j.submitted_ms.is_some_and(|t| t <= gap.to_ms)));
-    by_stage.or_else(|| cx.app.jobs.iter().filter(|j| j.submitted_ms.is_some_and(|t| t >= gap.from_ms && t <= gap.to_ms)).next_back())
+    let by_stage = stage.and_then(|s| {
+        s.jobs.iter().filter_map(|&j| cx.app.job(j)).find(|j| j.submitted_ms.is_some_and(|t| t <= gap.to_ms))
+    });
+    by_stage.or_else(|| {
+        cx.app.jobs.iter().filter(|j| j.submitted_ms.is_some_and(|t| t >= gap.from_ms && t <= gap.to_ms)).next_back()
+    })
 }
 
 /// The causes in the order of the rules; one must cover at least half of the gap.
@@ -142,7 +148,8 @@ fn no_slots(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
         return None;
     }
     let without: i64 = pieces(cx, gap).filter(|p| p.2 == 0).map(|p| p.1 - p.0).sum();
-    let wanted = cx.app.stages.iter().any(|s| s.submitted_ms.is_some_and(|t| t < gap.to_ms && t >= gap.from_ms - 1_000));
+    let wanted =
+        cx.app.stages.iter().any(|s| s.submitted_ms.is_some_and(|t| t < gap.to_ms && t >= gap.from_ms - 1_000));
     (without * 2 >= gap.ms() && (wanted || gap.before_all)).then(|| Cause {
         what: format!("there was no executor for {} of it", Millis(without)),
         kind: Kind::Slots,
@@ -214,9 +221,13 @@ fn broadcast(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
         gap.overlap(from, to) * 2 >= gap.ms()
     };
     cx.app.sql.iter().filter(inside).find_map(|sql| {
-        let built: i64 = sql.plan().nodes.iter().filter(|n| matches!(n.op, Operator::BroadcastExchange { .. })).map(|n| {
-            ["time to build", "time to broadcast"].iter().filter_map(|m| cx.metric(n, m)).sum::<i64>()
-        }).sum();
+        let built: i64 = sql
+            .plan()
+            .nodes
+            .iter()
+            .filter(|n| matches!(n.op, Operator::BroadcastExchange { .. }))
+            .map(|n| ["time to build", "time to broadcast"].iter().filter_map(|m| cx.metric(n, m)).sum::<i64>())
+            .sum();
         (built * 2 >= gap.ms()).then(|| Cause {
             what: format!("SQL {} built and sent its broadcast for {}", sql.id, Millis(built)),
             kind: Kind::Broadcast,
@@ -228,7 +239,8 @@ fn broadcast(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
 /// Between two pieces of work: code of the driver itself.
 fn user_code(cx: &Context<'_>, gap: &Gap, before: Option<&Job>, next: Option<&Job>) -> Option<Cause> {
     let (before, next) = (before?, next?);
-    let running = |j: &Job| gap.overlap(j.submitted_ms.unwrap_or(gap.to_ms), j.completed_ms.unwrap_or(gap.to_ms)) * 2 >= gap.ms();
+    let running =
+        |j: &Job| gap.overlap(j.submitted_ms.unwrap_or(gap.to_ms), j.completed_ms.unwrap_or(gap.to_ms)) * 2 >= gap.ms();
     if cx.app.jobs.iter().any(running) {
         return Some(Cause {
             what: format!("job {} was running but none of its tasks was", next.id),
@@ -250,7 +262,14 @@ fn job_line(cx: &Context<'_>, job: &Job) -> Option<String> {
     stage.and_then(|s| source_line::of_stage(cx.app, s)).or_else(of_sql)
 }
 
-fn with_remedies(cx: &Context<'_>, draft: Draft, gap: &Gap, cause: &Cause, before: Option<&Job>, next: Option<&Job>) -> Draft {
+fn with_remedies(
+    cx: &Context<'_>,
+    draft: Draft,
+    gap: &Gap,
+    cause: &Cause,
+    before: Option<&Job>,
+    next: Option<&Job>,
+) -> Draft {
     let draft = match cause.kind {
         Kind::Slots => draft
             .explained_anywhere_by(&["AUTOSCALE_LAG"])
@@ -270,11 +289,19 @@ fn with_remedies(cx: &Context<'_>, draft: Draft, gap: &Gap, cause: &Cause, befor
     draft
         .not("a slow stage", "no task was running")
         .not("a stream that waits for its trigger", "no streaming query was active")
-        .useless("more executors", format!("{:.0} slots were idle for {} already", cx.slots.average(gap.from_ms, gap.to_ms), Millis(gap.ms())))
+        .useless(
+            "more executors",
+            format!("{:.0} slots were idle for {} already", cx.slots.average(gap.from_ms, gap.to_ms), Millis(gap.ms())),
+        )
         .confirm("time between the jobs on the event timeline")
 }
 
 fn neighbours(cx: &Context<'_>, before: Option<&Job>, next: Option<&Job>) -> String {
-    let name = |j: Option<&Job>| j.map_or_else(|| "the start".to_owned(), |j| job_line(cx, j).map_or_else(|| format!("job {}", j.id), |l| format!("job {} ({l})", j.id)));
+    let name = |j: Option<&Job>| {
+        j.map_or_else(
+            || "the start".to_owned(),
+            |j| job_line(cx, j).map_or_else(|| format!("job {}", j.id), |l| format!("job {} ({l})", j.id)),
+        )
+    };
     format!("gap between {} and {}", name(before), name(next))
 }

@@ -34,7 +34,10 @@ fn groups(query: &Query<'_>) -> Vec<Vec<usize>> {
 }
 
 fn draft(cx: &Context<'_>, query: &Query<'_>, copies: &[usize]) -> Option<Draft> {
-    let sizes: Vec<i64> = copies.iter().filter_map(|&at| query.metric(cx, at, "shuffle bytes written").or_else(|| query.data_size(cx, at))).collect();
+    let sizes: Vec<i64> = copies
+        .iter()
+        .filter_map(|&at| query.metric(cx, at, "shuffle bytes written").or_else(|| query.data_size(cx, at)))
+        .collect();
     let smallest = sizes.iter().min().copied();
     if smallest.map_or(!query.is_lint(), |s| s < LEAST) {
         return None;
@@ -57,8 +60,15 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, copies: &[usize]) -> Option<Draft>
         .not("a reused exchange", "each copy has metrics of its own and no ReusedExchange stands in its place");
     let draft = query.place_node(cx, copies[0], draft);
     let draft = match same_columns {
-        false => draft.remedy(RemedyKind::Code, "Select the same columns in both uses, so that Spark sees one part").snippet("base = df.select(<all columns that either use needs>)"),
+        false => draft
+            .remedy(RemedyKind::Code, "Select the same columns in both uses, so that Spark sees one part")
+            .snippet("base = df.select(<all columns that either use needs>)"),
         true => draft.remedy(RemedyKind::Conf, "Let Spark reuse exchanges").snippet("spark.sql.exchange.reuse true"),
     };
-    Some(draft.remedy(RemedyKind::Code, "Or cache the common part once").useless("more shuffle partitions", "both copies are computed all the same").confirm("ReusedExchange in the plan"))
+    Some(
+        draft
+            .remedy(RemedyKind::Code, "Or cache the common part once")
+            .useless("more shuffle partitions", "both copies are computed all the same")
+            .confirm("ReusedExchange in the plan"),
+    )
 }

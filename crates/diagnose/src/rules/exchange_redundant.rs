@@ -25,7 +25,9 @@ fn below(query: &Query<'_>, at: usize) -> Option<usize> {
     let [input] = query.plan.inputs(at)[..] else { return None };
     match &query.plan.nodes[input].op {
         // A projection that calls a function may be why rows were spread out first.
-        Operator::Project { expressions } if !expressions.contains("UDF") && !expressions.contains('(') => below(query, input),
+        Operator::Project { expressions } if !expressions.contains("UDF") && !expressions.contains('(') => {
+            below(query, input)
+        }
         _ => Some(input),
     }
 }
@@ -84,10 +86,13 @@ fn twice(cx: &Context<'_>, query: &Query<'_>, at: usize, first: usize, upper: &E
         .not("a shuffle that spreads out heavy work", "nothing but columns is chosen between the two");
     query
         .place_node(cx, first, draft)
-        .remedy(RemedyKind::Code, match asked(lower) {
-            Some(_) => format!("Remove {who}: the next step shuffles by {} anyway", on(upper)),
-            None => "Combine the two steps, so that one shuffle serves both".to_owned(),
-        })
+        .remedy(
+            RemedyKind::Code,
+            match asked(lower) {
+                Some(_) => format!("Remove {who}: the next step shuffles by {} anyway", on(upper)),
+                None => "Combine the two steps, so that one shuffle serves both".to_owned(),
+            },
+        )
         .computed("exchanges in a row: 2, needed: 1")
         .useless("caching between the two", "cached rows are shuffled all the same")
         .confirm("number of exchanges in the plan")
@@ -99,7 +104,11 @@ fn sorted(cx: &Context<'_>, query: &Query<'_>, at: usize, sort: usize) -> Option
     let exchange = query.feeding_exchange(sort);
     let bytes = exchange.and_then(|e| query.metric(cx, e, "shuffle bytes written"));
     let order: Vec<String> = order.iter().map(|o| crate::plan_text::without_ids(o)).collect();
-    let title = format!("rows are sorted by {} and then shuffled by {}, which loses the order", order.join(", "), queries::human(query.plan, at));
+    let title = format!(
+        "rows are sorted by {} and then shuffled by {}, which loses the order",
+        order.join(", "),
+        queries::human(query.plan, at)
+    );
     let draft = Draft::new("EXCHANGE_REDUNDANT", title)
         .severity(severity(query, bytes))
         .evidence("sort_order", order, "")

@@ -18,7 +18,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
 }
 
 /// What went away with the executors, for all four.
-fn losses(f: &Failure<'_>, how: &str) -> Draft {
+fn losses(f: &Failure<'_>, what: &str) -> Draft {
     let blame = &f.cx.blame;
     let executors = blame.lost_executors(f.trouble);
     let reasons: BTreeSet<String> = blame
@@ -43,6 +43,7 @@ fn losses(f: &Failure<'_>, how: &str) -> Draft {
         1 => format!("executor {}", executors[0]),
         n => words::count(n as u64, "executor"),
     };
+    let how = if executors.len() > 1 { format!("were {what}") } else { format!("was {what}") };
     let why = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
     let ids: Vec<String> = executors.iter().map(|id| id.to_string()).collect();
     let mut draft = f
@@ -60,7 +61,7 @@ fn losses(f: &Failure<'_>, how: &str) -> Draft {
 }
 
 fn spot(f: &Failure<'_>) -> Draft {
-    let draft = losses(f, "was taken away with its machine");
+    let draft = losses(f, "taken away by the cloud or the cluster");
     let proven = failure::has_any(&f.text().to_lowercase(), &["spot", "preempt", "-102", "reclaim", "terminat"]);
     let draft = match proven {
         true => draft,
@@ -74,7 +75,7 @@ fn spot(f: &Failure<'_>) -> Draft {
 }
 
 fn decommission(f: &Failure<'_>) -> Draft {
-    losses(f, "was decommissioned")
+    losses(f, "decommissioned")
         .not("memory", "the cluster manager asked the executor to go")
         .remedy(RemedyKind::Conf, "Let it hand over its blocks: spark.storage.decommission.enabled=true and spark.storage.decommission.shuffleBlocks.enabled=true, with time enough before the machine goes (spark.executor.decommission.killInterval)")
         .remedy(RemedyKind::Compute, "Scale down between jobs, not during a stage")
@@ -82,7 +83,7 @@ fn decommission(f: &Failure<'_>) -> Draft {
 }
 
 fn autoscale(f: &Failure<'_>) -> Draft {
-    let draft = losses(f, "was removed by scaling down");
+    let draft = losses(f, "removed by scaling down");
     let harmless = f.attempts() == 0 && f.repeated_work().0 == 0;
     let draft = draft
         .not("a crash", "Spark or the cluster removed it on purpose")
@@ -93,7 +94,7 @@ fn autoscale(f: &Failure<'_>) -> Draft {
 
 fn lost(f: &Failure<'_>) -> Draft {
     let text = f.text();
-    let draft = losses(f, "was lost");
+    let draft = losses(f, "lost");
     let killed = failure::has_any(&text, &["137", "SIGKILL"]);
     let native = crate::cause::is_native_crash(&text)
         || failure::has_any(&text, &["code 134", "code 139", "status: 134", "status: 139"]);

@@ -15,7 +15,8 @@ const RESERVED: i64 = 300 << 20;
 
 /// Looks at the default shape: that of most executors.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
-    let workers: Vec<&Executor> = cx.app.executors.iter().filter(|e| e.added && !e.is_driver() && e.cores > 0).collect();
+    let workers: Vec<&Executor> =
+        cx.app.executors.iter().filter(|e| e.added && !e.is_driver() && e.cores > 0).collect();
     let Some(cores) = workers.iter().map(|e| e.cores).max() else { return };
     // The setting is what the executors got; its default is a gigabyte.
     let heap = cx.app.conf_bytes("spark.executor.memory", 1 << 20).unwrap_or(1 << 30);
@@ -24,7 +25,14 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let shape = Shape { cores, heap, gc, stated, executors: workers.len() };
     match problem(&shape, cx.config.gc_share) {
         Some((title, severity, remedy)) => out.push(draft(cx, &shape, title, severity, remedy)),
-        None => out.fine("executor shape", format!("{cores} cores and {} of heap each, {} of task time in collection", Bytes(heap.max(0) as u64), Share(gc))),
+        None => out.fine(
+            "executor shape",
+            format!(
+                "{cores} cores and {} of heap each, {} of task time in collection",
+                Bytes(heap.max(0) as u64),
+                Share(gc)
+            ),
+        ),
     }
 }
 
@@ -48,7 +56,8 @@ fn problem(shape: &Shape, gc_limit: f64) -> Option<(String, Severity, (String, S
     let heap = Bytes(shape.heap.max(0) as u64);
     if shape.cores > MOST_CORES && shape.gc > gc_limit {
         let size = if shape.stated { format!(" of {heap}") } else { String::new() };
-        let title = format!("{} cores share one heap{size} and {} of task time is collection", shape.cores, Share(shape.gc));
+        let title =
+            format!("{} cores share one heap{size} and {} of task time is collection", shape.cores, Share(shape.gc));
         let each = shape.heap * 5 / i64::from(shape.cores);
         return Some((title, Severity::Low, shaped(5, each, shape)));
     }
@@ -56,10 +65,17 @@ fn problem(shape: &Shape, gc_limit: f64) -> Option<(String, Severity, (String, S
         let title = format!("heaps of {heap} are collected slowly and end compressed pointers");
         let parts = (shape.heap + (32 << 30) - 1) / (32 << 30);
         let cores = (i64::from(shape.cores) / parts).max(1) as u32;
-        return Some((title, if shape.gc > gc_limit { Severity::Low } else { Severity::Info }, shaped(cores, shape.heap / parts, shape)));
+        return Some((
+            title,
+            if shape.gc > gc_limit { Severity::Low } else { Severity::Info },
+            shaped(cores, shape.heap / parts, shape),
+        ));
     }
     if shape.cores < 2 && shape.executors > 1 {
-        let title = format!("{} executors have {} core each: every one keeps its own copy of broadcasts and its own overhead", shape.executors, shape.cores);
+        let title = format!(
+            "{} executors have {} core each: every one keeps its own copy of broadcasts and its own overhead",
+            shape.executors, shape.cores
+        );
         return Some((title, Severity::Info, shaped(4, shape.heap * 4 / i64::from(shape.cores.max(1)), shape)));
     }
     None

@@ -53,6 +53,9 @@ fn heartbeat(f: &Failure<'_>) -> Draft {
 
 /// Long pauses of the collector, one host, or all at once: what the figures can tell.
 fn with_cause(f: &Failure<'_>, draft: Draft, executors: usize) -> Draft {
+    if f.trouble.caused_by.is_some() {
+        return draft.remedy(RemedyKind::Ops, "Mend what stands before it: the heartbeats stopped because of it");
+    }
     let hosts: BTreeSet<&str> = f.cx.blame.members(f.trouble).filter_map(|i| i.host.as_deref()).collect();
     let gc = gc_share(f);
     if let Some(share) = gc.filter(|&s| s > 0.3) {

@@ -80,7 +80,7 @@ fn repeated_ms(cx: &Context<'_>, stage: &Stage) -> i64 {
 fn draft(cx: &Context<'_>, lost: &Lost, total: i64, share: f64) -> Draft {
     let title = format!("{} of work ({} of all) was lost or done again: {}", Millis(total), Share(share), parts(lost));
     let severity = match share {
-        s if s >= 0.25 => Severity::Medium,
+        s if s >= 0.25 && total >= 60_000 => Severity::Medium,
         _ => Severity::Low,
     };
     let mut draft = Draft::new("FAILED_WORK", title)
@@ -98,8 +98,19 @@ fn draft(cx: &Context<'_>, lost: &Lost, total: i64, share: f64) -> Draft {
         .evidence("repeated_ms", lost.repeated_ms, "ms")
         .not("speculation", "attempts that lost against a copy are counted apart")
         .explained_anywhere_by(&[
-            "FAIL_CODE", "FAIL_DEPENDENCY", "OOM_EXECUTOR_HEAP", "OOM_CONTAINER", "OOM_PYTHON", "FAIL_SPOT", "FAIL_DECOMMISSION",
-            "AUTOSCALE_REMOVED", "EXECUTOR_LOST", "FAIL_FETCH", "FAIL_DISK_FULL", "FAIL_HEARTBEAT", "FAIL_RESULT_SIZE",
+            "FAIL_CODE",
+            "FAIL_DEPENDENCY",
+            "OOM_EXECUTOR_HEAP",
+            "OOM_CONTAINER",
+            "OOM_PYTHON",
+            "FAIL_SPOT",
+            "FAIL_DECOMMISSION",
+            "AUTOSCALE_REMOVED",
+            "EXECUTOR_LOST",
+            "FAIL_FETCH",
+            "FAIL_DISK_FULL",
+            "FAIL_HEARTBEAT",
+            "FAIL_RESULT_SIZE",
         ])
         .remedy(RemedyKind::Ops, "Mend what made the tasks fail; the first failure in time tells")
         .useless("more retries", "each repeats the work once more")

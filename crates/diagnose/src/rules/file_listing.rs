@@ -45,7 +45,11 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, listing: i
         true => format!("finding the {} files of {name} took {}", Count(files.max(0) as u64), Millis(listing)),
         false => format!("{name} has {} files to find and open", Count(files as u64)),
     };
-    let estimate = cx.run.as_ref().filter(|_| long).map(|r| r.estimate(&Change { driver_ms: listing, ..Change::default() }, "the time of listing"));
+    let estimate = cx
+        .run
+        .as_ref()
+        .filter(|_| long)
+        .map(|r| r.estimate(&Change { driver_ms: listing, ..Change::default() }, "the time of listing"));
     let draft = Draft::new("FILE_LISTING", title)
         .at_least(if files >= FILES { Severity::Low } else { Severity::Info })
         .estimate(estimate)
@@ -62,7 +66,10 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, listing: i
             .remedy(RemedyKind::Layout, format!("Keep fewer and larger files in {name}"))
             .snippet(format!("OPTIMIZE {table}"))
             .remedy(RemedyKind::Sql, "Filter by a partition column, so that only its folders are listed")
-            .remedy(RemedyKind::Layout, "A table format keeps the list of files in its log, so that folders need not be listed")
+            .remedy(
+                RemedyKind::Layout,
+                "A table format keeps the list of files in its log, so that folders need not be listed",
+            )
             .useless("more executors", "the driver lists, and storage answers at its own pace")
             .confirm(format!("metadata time of the scan; it is {} of the execution now", Share(share))),
     )

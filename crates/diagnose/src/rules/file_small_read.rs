@@ -56,7 +56,14 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, files: i64
         .evidence("average_bytes", average, "bytes")
         .over(if tiny { cx.config.small_file_bytes } else { cx.config.smallish_file_bytes } as f64)
         .evidence("stage_share", share, "share")
-        .not("slow storage", format!("each task opens {:.0} files for {}", files as f64 / facts.map_or(1, |f| f.n.max(1)) as f64, Bytes((bytes / facts.map_or(1, |f| f.n.max(1)) as i64) as u64)));
+        .not(
+            "slow storage",
+            format!(
+                "each task opens {:.0} files for {}",
+                files as f64 / facts.map_or(1, |f| f.n.max(1)) as f64,
+                Bytes((bytes / facts.map_or(1, |f| f.n.max(1)) as i64) as u64)
+            ),
+        );
     with_remedies(cx, query.place_node(cx, at, draft), scan, files, bytes, share)
 }
 
@@ -69,25 +76,46 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, bytes: i64) -> Option<mode
     // Never slower than it was: the change is what the files cost, not what the rows cost.
     let now = facts.sum(Metric::DurationMs) / tasks.max(1);
     let change = Change::stage(facts.position, vec![each.min(now).max(1); tasks as usize]);
-    let method = format!("the same bytes in {tasks} tasks at {} a second, at least {TASK_MS} ms each", Bytes(READ_BYTES_PER_S as u64));
+    let method = format!(
+        "the same bytes in {tasks} tasks at {} a second, at least {TASK_MS} ms each",
+        Bytes(READ_BYTES_PER_S as u64)
+    );
     Some(run.estimate(&change, &method))
 }
 
 fn with_remedies(cx: &Context<'_>, draft: Draft, scan: &Scan, files: i64, bytes: i64, share: f64) -> Draft {
     let target = cx.config.target_partition_bytes;
     let wanted = sizing::ceil_div(bytes, target).max(1);
-    let formula = format!("{} / {} = {wanted} files instead of {}", Bytes(bytes as u64), Bytes(target as u64), Count(files as u64));
+    let formula = format!(
+        "{} / {} = {wanted} files instead of {}",
+        Bytes(bytes as u64),
+        Bytes(target as u64),
+        Count(files as u64)
+    );
     let source = queries::sql_source(scan);
     let draft = match scan.format.as_str() {
-        "delta" => draft.remedy(RemedyKind::Layout, format!("Compact the table: about {wanted} files will do")).snippet(format!("OPTIMIZE {source}")).computed(formula),
+        "delta" => draft
+            .remedy(RemedyKind::Layout, format!("Compact the table: about {wanted} files will do"))
+            .snippet(format!("OPTIMIZE {source}"))
+            .computed(formula),
         _ => draft
             .remedy(RemedyKind::Layout, format!("Rewrite the data once: about {wanted} files will do"))
-            .snippet(format!("spark.read.format(\"{}\").load(\"{}\").repartition({wanted}).write.format(\"{0}\").save(…)", scan.format, queries::path_of(scan).unwrap_or_default()))
+            .snippet(format!(
+                "spark.read.format(\"{}\").load(\"{}\").repartition({wanted}).write.format(\"{0}\").save(…)",
+                scan.format,
+                queries::path_of(scan).unwrap_or_default()
+            ))
             .computed(formula),
     };
     draft
         .remedy(RemedyKind::Code, "Mend the writer: fewer partitions at its end, or the REBALANCE hint")
-        .useless("more executors", format!("opening files is most of the work; reading takes {} of the run", Share(share)))
-        .useless("a larger spark.sql.files.maxPartitionBytes", "it packs more files into a task; each is opened all the same")
+        .useless(
+            "more executors",
+            format!("opening files is most of the work; reading takes {} of the run", Share(share)),
+        )
+        .useless(
+            "a larger spark.sql.files.maxPartitionBytes",
+            "it packs more files into a task; each is opened all the same",
+        )
         .confirm("number of files read, and size of files read")
 }

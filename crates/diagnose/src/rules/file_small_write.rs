@@ -12,7 +12,9 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     for query in queries::of_users(cx).iter().filter(|q| q.stream(cx).is_none()) {
         for (at, node) in query.nodes() {
             let first = |names: &[&str]| names.iter().find_map(|n| query.metric(cx, at, n));
-            let Some(files) = first(&["number of written files", "number of files added"]).filter(|n| *n > 0) else { continue };
+            let Some(files) = first(&["number of written files", "number of files added"]).filter(|n| *n > 0) else {
+                continue;
+            };
             let Some(bytes) = first(&["written output", "number of written bytes"]) else { continue };
             writes += 1;
             let target = match &node.op {
@@ -26,7 +28,10 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         }
     }
     if writes > 0 && found == 0 {
-        out.fine("file sizes written", format!("{writes} writes, none of more than {} small files", cx.config.small_files));
+        out.fine(
+            "file sizes written",
+            format!("{writes} writes, none of more than {} small files", cx.config.small_files),
+        );
     }
 }
 
@@ -34,8 +39,11 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, target: Option<String>,
     let average = bytes / files;
     let partitions = query.metric(cx, at, "number of dynamic part").filter(|n| *n > 0);
     let name = target.clone().unwrap_or_else(|| "the output".to_owned());
-    let each = partitions.map(|p| format!(", {:.0} in each of {} partitions", files as f64 / p as f64, Count(p as u64))).unwrap_or_default();
-    let title = format!("{} files of {} on average are written to {name}{each}", Count(files as u64), Bytes(average as u64));
+    let each = partitions
+        .map(|p| format!(", {:.0} in each of {} partitions", files as f64 / p as f64, Count(p as u64)))
+        .unwrap_or_default();
+    let title =
+        format!("{} files of {} on average are written to {name}{each}", Count(files as u64), Bytes(average as u64));
     let draft = Draft::new("FILE_SMALL_WRITE", title)
         .severity(Severity::Low)
         .evidence("files", files, "files")
@@ -51,9 +59,17 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, target: Option<String>,
     let target_size = Bytes(cx.config.target_partition_bytes as u64);
     let draft = match partitions {
         Some(p) => draft
-            .remedy(RemedyKind::Code, "Bring the rows of each partition value together before the write: about one file a value")
+            .remedy(
+                RemedyKind::Code,
+                "Bring the rows of each partition value together before the write: about one file a value",
+            )
             .snippet("df.repartition(\"<partition column>\").write.partitionBy(\"<partition column>\")…")
-            .computed(format!("{} / {} partitions = {} each", Bytes(bytes as u64), Count(p as u64), Bytes((bytes / p) as u64))),
+            .computed(format!(
+                "{} / {} partitions = {} each",
+                Bytes(bytes as u64),
+                Count(p as u64),
+                Bytes((bytes / p) as u64)
+            )),
         None => draft
             .remedy(RemedyKind::Code, format!("Write {wanted} files"))
             .snippet(format!("df.repartition({wanted}).write…"))

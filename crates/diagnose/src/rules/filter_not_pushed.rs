@@ -76,13 +76,19 @@ impl Cause {
 impl Left {
     /// `None` when everything was pushed, or when Spark cut the lists, so that nothing can be told.
     fn of(scan: &Scan, condition: &str) -> Option<Self> {
-        let reads_source = matches!(scan.format.as_str(), "rdd" | "") && scan.location.is_none() && scan.table.is_none();
+        let reads_source =
+            matches!(scan.format.as_str(), "rdd" | "") && scan.location.is_none() && scan.table.is_none();
         if scan.cut || reads_source || condition.contains("...") {
             return None;
         }
         let conjuncts: Vec<(String, Cause)> = conjuncts(condition)
             .into_iter()
-            .filter(|c| !queries::is_not_null_only(c) && !queries::is_runtime_filter(c) && speaks_of(scan, c) && !is_pushed(scan, c))
+            .filter(|c| {
+                !queries::is_not_null_only(c)
+                    && !queries::is_runtime_filter(c)
+                    && speaks_of(scan, c)
+                    && !is_pushed(scan, c)
+            })
             .map(|c| (c.to_owned(), cause(scan, c)))
             .collect();
         (!conjuncts.is_empty()).then_some(Self { conjuncts })
@@ -145,7 +151,8 @@ fn is_column(text: &str) -> bool {
 
 fn cause(scan: &Scan, conjunct: &str) -> Cause {
     let lower = conjunct.to_lowercase();
-    let source_takes_none = scan.pushed.as_ref().is_none_or(Vec::is_empty) && matches!(scan.format.as_str(), "csv" | "json" | "text" | "xml" | "avro");
+    let source_takes_none = scan.pushed.as_ref().is_none_or(Vec::is_empty)
+        && matches!(scan.format.as_str(), "csv" | "json" | "text" | "xml" | "avro");
     match () {
         () if conjunct.contains("UDF(") || lower.contains("pythonudf") => Cause::Udf,
         () if ["rand(", "randn(", "uuid(", "current_timestamp("].iter().any(|f| lower.contains(f)) => Cause::Random,
@@ -188,7 +195,9 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, left: &Lef
     };
     let draft = rows(cx, query, at, draft);
     let draft = match (only_null, pushed.is_empty()) {
-        (true, false) => draft.not("a filter that was pushed", format!("{} alone skips no rows that matter", pushed.join(", "))),
+        (true, false) => {
+            draft.not("a filter that was pushed", format!("{} alone skips no rows that matter", pushed.join(", ")))
+        }
         _ => draft,
     };
     let draft = query.place_node(cx, at, draft);
@@ -206,7 +215,9 @@ fn clipped(text: &str) -> String {
 fn rows(cx: &Context<'_>, query: &Query<'_>, at: usize, draft: Draft) -> Draft {
     let kept = query.plan.consumer(at).and_then(|f| query.rows(cx, f));
     match (query.rows(cx, at), kept) {
-        (Some(read), Some(kept)) if read > 0 => draft.evidence("rows_read", read, "rows").evidence("rows_kept", kept, "rows"),
+        (Some(read), Some(kept)) if read > 0 => {
+            draft.evidence("rows_read", read, "rows").evidence("rows_kept", kept, "rows")
+        }
         _ => draft,
     }
 }
@@ -243,7 +254,9 @@ fn with_remedies(draft: Draft, scan: &Scan, conjunct: &str, cause: Cause, column
         true => draft.useless("another IS NOT NULL", "Spark adds it by itself; it skips no rows that are there"),
         false => draft,
     };
-    draft.useless("more executors", "every row is read and thrown away all the same").confirm(format!("{column} in PushedFilters, and the rows that the scan gives out"))
+    draft
+        .useless("more executors", "every row is read and thrown away all the same")
+        .confirm(format!("{column} in PushedFilters, and the rows that the scan gives out"))
 }
 
 fn source_name(scan: &Scan) -> &str {
@@ -293,10 +306,13 @@ fn literal_form(conjunct: &str, column: &str, kind: Option<&str>) -> Option<Stri
 fn function_words(conjunct: &str, column: &str) -> String {
     let call = unwrapped(conjunct).split('(').next().unwrap_or_default().trim().to_lowercase();
     match call.as_str() {
-        "date_format" | "year" | "month" | "to_date" | "date_trunc" | "trunc" | "day" | "hour" | "dayofmonth" | "from_unixtime" => {
+        "date_format" | "year" | "month" | "to_date" | "date_trunc" | "trunc" | "day" | "hour" | "dayofmonth"
+        | "from_unixtime" => {
             format!("Write {call}({column}) as a range of {column} itself")
         }
-        "upper" | "lower" | "trim" | "substring" | "regexp_extract" | "concat" => format!("Store {call}({column}) in a column of its own and filter that"),
+        "upper" | "lower" | "trim" | "substring" | "regexp_extract" | "concat" => {
+            format!("Store {call}({column}) in a column of its own and filter that")
+        }
         _ => format!("Free {column} from the expression around it: compare the column itself with a value or a range"),
     }
 }

@@ -43,10 +43,13 @@ impl Product {
         let cause = match (&constant, join.condition.is_some(), copies) {
             (Some(_), _, _) => "the join key is a constant, so the optimizer dropped the condition",
             (None, true, _) => "the condition has no equality of two columns",
-            (None, false, true) => "no condition is left: both sides are the same relation, and a column compared with itself is always true",
+            (None, false, true) => {
+                "no condition is left: both sides are the same relation, and a column compared with itself is always true"
+            }
             (None, false, false) => "there is no join condition",
         };
-        let single = inputs.len() == 2 && inputs.iter().all(|&i| constant.is_some() && is_aggregate(query, i) || is_total(query, i));
+        let single = inputs.len() == 2
+            && inputs.iter().all(|&i| constant.is_some() && is_aggregate(query, i) || is_total(query, i));
         Self {
             partitions: both(&|i| partitions(query, i)),
             rows: rows(0).zip(rows(1)),
@@ -76,7 +79,9 @@ fn partitions(query: &Query<'_>, at: usize) -> Option<u64> {
 fn is_aggregate(query: &Query<'_>, at: usize) -> bool {
     match &query.plan.nodes[at].op {
         Operator::Aggregate(_) => true,
-        Operator::Project { .. } | Operator::Filter { .. } => query.plan.inputs(at).first().is_some_and(|&i| is_aggregate(query, i)),
+        Operator::Project { .. } | Operator::Filter { .. } => {
+            query.plan.inputs(at).first().is_some_and(|&i| is_aggregate(query, i))
+        }
         _ => false,
     }
 }
@@ -141,7 +146,11 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, product: &Product) -> D
         .evidence("cause", product.cause, "")
         .seen_at(query.location());
     if let Some((l, r)) = product.partitions {
-        draft = draft.evidence("tasks", format!("{l} x {r} = {}", l.saturating_mul(r)), "").evidence("task_count", l.saturating_mul(r), "tasks").evidence("left_partitions", l, "partitions").evidence("right_partitions", r, "partitions");
+        draft = draft
+            .evidence("tasks", format!("{l} x {r} = {}", l.saturating_mul(r)), "")
+            .evidence("task_count", l.saturating_mul(r), "tasks")
+            .evidence("left_partitions", l, "partitions")
+            .evidence("right_partitions", r, "partitions");
     }
     if let Some((l, r)) = product.rows {
         draft = draft.evidence("left_rows", l, "rows").evidence("right_rows", r, "rows");
@@ -150,7 +159,9 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, product: &Product) -> D
         draft = draft.evidence("number_of_output_rows", out, "rows");
     }
     if let Some(constant) = &product.constant {
-        draft = draft.evidence("constant_key", constant.clone(), "").not("key skew", "rows are not shuffled by a key; each task is a pair of partitions");
+        draft = draft
+            .evidence("constant_key", constant.clone(), "")
+            .not("key skew", "rows are not shuffled by a key; each task is a pair of partitions");
     }
     if let Some(condition) = &product.condition {
         draft = draft.evidence("condition", without_ids(condition), "");
@@ -175,8 +186,12 @@ fn severity(cx: &Context<'_>, query: &Query<'_>, product: &Product) -> Severity 
 
 fn with_remedies(draft: Draft, product: &Product) -> Draft {
     let draft = match &product.constant {
-        Some(_) => draft.remedy(RemedyKind::Code, "Join on a real column, or join first and select the constant after joining").snippet("SELECT '<constant>' AS week, a.*, b.* FROM a JOIN b ON a.<column> = b.<column>"),
-        None => draft.remedy(RemedyKind::Code, "Give the join an equality between columns of both sides").snippet("FROM a JOIN b ON a.<key> = b.<key>"),
+        Some(_) => draft
+            .remedy(RemedyKind::Code, "Join on a real column, or join first and select the constant after joining")
+            .snippet("SELECT '<constant>' AS week, a.*, b.* FROM a JOIN b ON a.<column> = b.<column>"),
+        None => draft
+            .remedy(RemedyKind::Code, "Give the join an equality between columns of both sides")
+            .snippet("FROM a JOIN b ON a.<key> = b.<key>"),
     };
     let draft = match (product.single_rows, product.partitions) {
         (true, parts) => draft

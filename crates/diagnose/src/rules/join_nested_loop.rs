@@ -52,7 +52,9 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join) -> Option<
     let cause = Cause::of(condition, &join.kind);
     let pairs = sides.pairs();
     let title = match pairs {
-        Some(_) => format!("{} × {} rows are compared pair by pair: {}", shown(sides.left), shown(sides.right), cause.what),
+        Some(_) => {
+            format!("{} × {} rows are compared pair by pair: {}", shown(sides.left), shown(sides.right), cause.what)
+        }
         None => format!("a nested loop join compares every row with every other: {}", cause.what),
     };
     let severity = match pairs {
@@ -72,7 +74,11 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join) -> Option<
         draft = draft.evidence("equi_key", key.clone(), "");
     }
     if let (Some(l), Some(r), Some(p)) = (sides.left, sides.right, pairs) {
-        draft = draft.evidence("left_rows", l, "rows").evidence("right_rows", r, "rows").evidence("pairs", p, "rows").over(cx.config.nested_loop_rows);
+        draft = draft
+            .evidence("left_rows", l, "rows")
+            .evidence("right_rows", r, "rows")
+            .evidence("pairs", p, "rows")
+            .over(cx.config.nested_loop_rows);
     } else if !query.is_lint() {
         draft = draft.sure(Confidence::Medium, "the plan does not tell the rows of both sides");
     }
@@ -93,9 +99,10 @@ fn is_total(query: &Query<'_>, at: usize) -> bool {
     match &node.op {
         Operator::Aggregate(a) => a.keys.is_empty(),
         Operator::Limit { limit } | Operator::TopK { limit } => *limit == Some(1),
-        Operator::BroadcastExchange { .. } | Operator::Exchange(_) | Operator::Project { .. } | Operator::Filter { .. } => {
-            query.plan.inputs(at).first().is_some_and(|&i| is_total(query, i))
-        }
+        Operator::BroadcastExchange { .. }
+        | Operator::Exchange(_)
+        | Operator::Project { .. }
+        | Operator::Filter { .. } => query.plan.inputs(at).first().is_some_and(|&i| is_total(query, i)),
         _ => false,
     }
 }

@@ -43,7 +43,10 @@ fn truncated(cx: &Context<'_>) -> Option<Draft> {
             .evidence("unparsable_lines", log.bad_lines, "lines")
             .evidence("lines", log.lines, "lines")
             .evidence("reader", said.clone(), "")
-            .remedy(RemedyKind::Ops, "Copy the log again once the application has ended; if it was killed, this is all there is")
+            .remedy(
+                RemedyKind::Ops,
+                "Copy the log again once the application has ended; if it was killed, this is all there is",
+            )
             .confirm("no warning about a cut line"),
     )
 }
@@ -84,7 +87,13 @@ fn dropped(cx: &Context<'_>) -> Option<Draft> {
         .evidence("reader", said(cx, "LOG_EVENTS_DROPPED"), "")
         .not("an application that stopped early", "only stages that completed are counted");
     Some(match missing {
-        0 => draft.remedy(RemedyKind::Ops, format!("{} of the lines is lost; whatever they told is not in this report", Share(bad as f64 / log.lines.max(1) as f64))),
+        0 => draft.remedy(
+            RemedyKind::Ops,
+            format!(
+                "{} of the lines is lost; whatever they told is not in this report",
+                Share(bad as f64 / log.lines.max(1) as f64)
+            ),
+        ),
         _ => draft
             .remedy(RemedyKind::Conf, "The driver's event queue overflowed: give it more room")
             .snippet("spark.scheduler.listenerbus.eventqueue.eventLog.capacity 100000")
@@ -110,7 +119,10 @@ fn clock(cx: &Context<'_>) -> Option<Draft> {
     let late = late_executors(cx);
     (errors > 0 || late > 0).then(|| {
         let title = match errors {
-            0 => format!("{} executors were added long after tasks had run on them: times in this log do not fit together", Count(late)),
+            0 => format!(
+                "{} executors were added long after tasks had run on them: times in this log do not fit together",
+                Count(late)
+            ),
             n => format!("{} task times run backwards and count as 0: clocks of the machines differ", Count(n)),
         };
         Draft::new("LOG_CLOCK", title)
@@ -148,7 +160,8 @@ fn unknown(cx: &Context<'_>) -> Option<Draft> {
         return None;
     }
     let operators: u64 = nodes.values().sum();
-    let title = format!("{} events and {} plan nodes are of kinds that are not known here", Count(events), Count(operators));
+    let title =
+        format!("{} events and {} plan nodes are of kinds that are not known here", Count(events), Count(operators));
     let names = cx.app.log.unknown_events.iter().map(|(name, n)| format!("{name} ({n})"));
     let names = names.chain(nodes.iter().map(|(name, n)| format!("{name} ({n})"))).take(20).collect::<Vec<_>>();
     Some(

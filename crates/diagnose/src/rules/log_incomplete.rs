@@ -18,8 +18,16 @@ fn draft(cx: &Context<'_>) -> Draft {
     let running: usize = cx.app.stages.iter().map(|s| s.count(TaskStatus::Running)).sum();
     let title = match open.as_slice() {
         [] => format!("the log has no end of the application: it stops after {}", Millis(cx.wall_ms)),
-        [job] => format!("the log has no end of the application: it stops after {} while job {} is running", Millis(cx.wall_ms), job.id),
-        more => format!("the log has no end of the application: it stops after {} while {} are running", Millis(cx.wall_ms), words::count(more.len() as u64, "job")),
+        [job] => format!(
+            "the log has no end of the application: it stops after {} while job {} is running",
+            Millis(cx.wall_ms),
+            job.id
+        ),
+        more => format!(
+            "the log has no end of the application: it stops after {} while {} are running",
+            Millis(cx.wall_ms),
+            words::count(more.len() as u64, "job")
+        ),
     };
     let cut = cx.app.log.warnings.iter().any(|w| w.code == "LOG_TRUNCATED");
     let mut draft = Draft::new("LOG_INCOMPLETE", title)

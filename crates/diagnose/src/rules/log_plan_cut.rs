@@ -8,11 +8,18 @@ use model::{Operator, RemedyKind, Severity};
 /// Counts plans in which a scan or the text is cut.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let all = queries::of_users(cx);
-    let cut: Vec<_> = all.iter().filter(|q| q.plan.cut || q.plan.nodes.iter().any(|n| matches!(&n.op, Operator::Scan(s) if s.cut))).collect();
+    let cut: Vec<_> = all
+        .iter()
+        .filter(|q| q.plan.cut || q.plan.nodes.iter().any(|n| matches!(&n.op, Operator::Scan(s) if s.cut)))
+        .collect();
     if cut.is_empty() {
         return;
     }
-    let title = format!("{} of {} plans are cut (\"... N more fields\"): some rules on filters and columns could not look", cut.len(), all.len());
+    let title = format!(
+        "{} of {} plans are cut (\"... N more fields\"): some rules on filters and columns could not look",
+        cut.len(),
+        all.len()
+    );
     let mut draft = Draft::new("LOG_PLAN_CUT", title)
         .severity(Severity::Info)
         .evidence("plans_cut", cut.len(), "plans")

@@ -31,7 +31,10 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
             .seen_at(query.location())
             .evidence("parts", parts, "parts")
             .evidence("columns", names.clone(), "")
-            .remedy(RemedyKind::Code, "Put the values in a table and join with it: a broadcast join looks them up in a hash table")
+            .remedy(
+                RemedyKind::Code,
+                "Put the values in a table and join with it: a broadcast join looks them up in a hash table",
+            )
             .snippet(format!("… JOIN wanted USING ({})", names.first().map_or("<column>", String::as_str)))
             .confirm("length of the condition in the plan, and time before the first job");
         out.push(query.place_node(cx, at, draft));

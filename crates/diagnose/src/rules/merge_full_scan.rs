@@ -52,9 +52,14 @@ impl Merge {
             before,
             after: value("number of target files after skipping")?,
             bytes: value("number of target bytes after skipping").unwrap_or(0),
-            copied: value("number of target rows rewritten unmodified").or_else(|| value("number of target rows copied")).unwrap_or(0),
+            copied: value("number of target rows rewritten unmodified")
+                .or_else(|| value("number of target rows copied"))
+                .unwrap_or(0),
             changed: sum(&["number of updated rows", "number of deleted rows", "number of inserted rows"]),
-            by_source: sum(&["number of rows updated by a not matched by source clause", "number of rows deleted by a not matched by source clause"]) > 0,
+            by_source: sum(&[
+                "number of rows updated by a not matched by source clause",
+                "number of rows deleted by a not matched by source clause",
+            ]) > 0,
             materialize_ms: value("time taken to materialize source (or determine it's not needed)").unwrap_or(0),
             scan_ms: value("time taken to scan the files for matches").unwrap_or(0),
             rewrite_ms: value("time taken to rewrite the matched files").unwrap_or(0),
@@ -77,12 +82,21 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, merge: &Merge) -> Optio
     let (scanned, copies) = (merge.scanned(), merge.copies());
     let title = format!(
         "MERGE scans {} of the target's {} files and copies {} rows to change {}",
-        Share(scanned), Count(merge.before as u64), Count(merge.copied as u64), Count(merge.changed as u64)
+        Share(scanned),
+        Count(merge.before as u64),
+        Count(merge.copied as u64),
+        Count(merge.changed as u64)
     );
     let time = merge.scan_ms + merge.rewrite_ms;
     let share = time as f64 / cx.base_wall_ms().max(1) as f64;
     let draft = Draft::new("MERGE_FULL_SCAN", title)
-        .severity(if share >= 0.25 { Severity::High } else if share >= 0.05 { Severity::Medium } else { Severity::Low })
+        .severity(if share >= 0.25 {
+            Severity::High
+        } else if share >= 0.05 {
+            Severity::Medium
+        } else {
+            Severity::Low
+        })
         .evidence("files_before_skipping", merge.before, "files")
         .seen_at(query.location())
         .evidence("files_scanned", merge.after, "files")
@@ -109,10 +123,23 @@ fn with_remedies(draft: Draft, merge: &Merge) -> Draft {
             .computed(format!("{} of {} files are scanned for {} changed rows", merge.after, merge.before, Count(merge.changed.max(0) as u64))),
     };
     draft
-        .remedy(RemedyKind::Layout, "Cluster the target by the key of the MERGE, so that files without a match are skipped")
+        .remedy(
+            RemedyKind::Layout,
+            "Cluster the target by the key of the MERGE, so that files without a match are skipped",
+        )
         .snippet("ALTER TABLE target CLUSTER BY (<merge key>);\nOPTIMIZE target")
-        .remedy(RemedyKind::Layout, format!("Turn deletion vectors on, so that {} a changed row need not be copied", Factor(merge.copies())))
+        .remedy(
+            RemedyKind::Layout,
+            format!("Turn deletion vectors on, so that {} a changed row need not be copied", Factor(merge.copies())),
+        )
         .snippet("ALTER TABLE target SET TBLPROPERTIES ('delta.enableDeletionVectors' = true)")
-        .useless("more executors", format!("{} are read and {} rows copied all the same", Bytes(merge.bytes.max(0) as u64), Count(merge.copied.max(0) as u64)))
+        .useless(
+            "more executors",
+            format!(
+                "{} are read and {} rows copied all the same",
+                Bytes(merge.bytes.max(0) as u64),
+                Count(merge.copied.max(0) as u64)
+            ),
+        )
         .confirm("target files after skipping, and rows rewritten unmodified, in the MERGE metrics")
 }

@@ -1,47 +1,10 @@
 //! The rules: one file each. A check may look at what earlier ones found.
 
-mod broadcast_failed;
-mod executor_lost;
-mod fail_analysis;
-mod fail_code;
-mod fail_delta_clustering;
-mod fail_delta_conflict;
-mod fail_dependency;
-mod fail_disk_full;
-mod fail_fetch;
-mod fail_heartbeat;
-mod fail_serializer;
-mod fail_startup;
-mod fail_storage;
-mod fail_timeout;
-mod low_parallelism;
-mod oom_container;
-mod oom_driver;
-mod oom_executor;
-mod oom_python;
-mod result_size;
-mod big_partition;
-mod gc_pressure;
-mod many_tiny_jobs;
-mod mem_size;
-mod retry_tail;
-mod sched_wait;
-mod single_partition;
-mod skew_aqe_missed;
-mod skew_explode;
-mod skew_input;
-mod skew_key;
-mod skew_null_key;
-mod skew_write;
-mod spill;
-#[cfg(test)]
-mod stage_tests;
-mod straggler_node;
-mod straggler_task;
-mod tiny_tasks;
 mod aqe_changed;
 mod aqe_off;
 mod autoscale_lag;
+mod big_partition;
+mod broadcast_failed;
 mod broadcast_too_large;
 mod cache_evicted;
 mod cache_missing;
@@ -55,12 +18,26 @@ mod driver_busy;
 mod driver_gap;
 mod exchange_not_reused;
 mod exchange_redundant;
+mod executor_lost;
 mod executor_shape;
+mod fail_analysis;
+mod fail_code;
+mod fail_delta_clustering;
+mod fail_delta_conflict;
+mod fail_dependency;
+mod fail_disk_full;
+mod fail_fetch;
+mod fail_heartbeat;
+mod fail_serializer;
+mod fail_startup;
+mod fail_storage;
+mod fail_timeout;
 mod failed_work;
 mod file_listing;
 mod file_small_read;
 mod file_small_write;
 mod filter_not_pushed;
+mod gc_pressure;
 mod join_cartesian;
 mod join_nested_loop;
 mod join_should_broadcast;
@@ -68,17 +45,40 @@ mod log_damage;
 mod log_incomplete;
 mod log_plan_cut;
 mod long_filter;
+mod low_parallelism;
+mod many_tiny_jobs;
+mod mem_size;
 mod merge_full_scan;
+mod oom_container;
+mod oom_driver;
+mod oom_executor;
+mod oom_python;
 mod partition_not_pruned;
+mod result_size;
+mod retry_tail;
 mod rows_explode;
+mod sched_wait;
 mod shuffle_fetch_wait;
 mod shuffle_heavy;
+mod single_partition;
+mod skew_aqe_missed;
+mod skew_explode;
+mod skew_input;
+mod skew_key;
+mod skew_null_key;
+mod skew_write;
 mod speculation_waste;
+mod spill;
+#[cfg(test)]
+mod stage_tests;
+mod straggler_node;
+mod straggler_task;
 mod stream_lag;
 mod stream_late;
 mod stream_overhead;
 mod stream_stall;
 mod stream_state_growth;
+mod tiny_tasks;
 mod udf_python;
 mod udf_scala;
 
@@ -242,7 +242,10 @@ pub const RULES: &[Rule] = &[
     Rule { id: "ROWS_EXPLODE", meaning: "an operator makes far more rows than it gets" },
     Rule { id: "FILTER_NOT_PUSHED", meaning: "a condition is applied after every row was read" },
     Rule { id: "PARTITION_NOT_PRUNED", meaning: "a filtered query reads every partition of a table" },
-    Rule { id: "CLUSTERING_NOT_USED", meaning: "a clustered table is filtered by other columns, so no files are skipped" },
+    Rule {
+        id: "CLUSTERING_NOT_USED",
+        meaning: "a clustered table is filtered by other columns, so no files are skipped",
+    },
     Rule { id: "COLUMNS_WIDE", meaning: "many columns are read and few are used" },
     Rule { id: "LONG_FILTER", meaning: "a condition so long that planning and evaluating it costs" },
     Rule { id: "FILE_LISTING", meaning: "finding the files takes long" },
@@ -275,3 +278,6 @@ pub const RULES: &[Rule] = &[
     Rule { id: "AQE_OFF", meaning: "adaptive execution is off and would have cured something" },
     Rule { id: "AQE_CHANGED", meaning: "what adaptive execution did" },
 ];
+
+#[cfg(test)]
+mod plan_tests;

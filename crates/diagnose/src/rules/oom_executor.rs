@@ -1,15 +1,62 @@
 //! OOM_EXECUTOR_HEAP: an executor's heap, or Spark's share of it, was too small (section 4.3).
 
+use crate::blame::Trouble;
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::failure::{self, Failure, has_any};
 use crate::words;
-use model::{Metric, Operator, RemedyKind};
+use model::{Metric, Operator, Origin, RemedyKind, Scope, Severity};
+use std::collections::BTreeSet;
 
 /// Looks at memory errors of executors.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
     failure::each(cx, out, Cause::ExecutorHeap, heap);
+    for (_, trouble) in cx.blame.of_cause(Cause::ExecutorHeap) {
+        out.drafts.extend(same_task(cx, trouble));
+    }
+}
+
+/// A job that ended because one task ran out of memory wherever it ran: its code or its data,
+/// folded under the memory finding.
+fn same_task(cx: &Context<'_>, trouble: &Trouble) -> Option<Draft> {
+    if cx.app.pasted.is_some() || !trouble.fatal {
+        return None;
+    }
+    let thrown: Vec<_> = cx.blame.members(trouble).filter(|i| i.origin == Origin::Task).collect();
+    let first = *thrown.first()?;
+    let (index, (stage, attempt)) = first.task_index.zip(first.stage)?;
+    let executors: BTreeSet<_> = thrown.iter().filter_map(|i| i.executor.as_deref()).collect();
+    let same = thrown.iter().all(|i| i.task_index == Some(index) && i.stage == first.stage);
+    if !same || thrown.len() < 2 || executors.len() < 2 {
+        return None;
+    }
+    let (times, on) = (words::number(thrown.len() as u64), words::count(executors.len() as u64, "executor"));
+    let title = format!(
+        "task {index} of stage {stage}.{attempt} threw OutOfMemoryError {times} times, on {on}: its code or its data"
+    );
+    let mut draft =
+        Draft::new("FAIL_CODE", title).explained_anywhere_by(&["OOM_EXECUTOR_HEAP"]).severity(Severity::Low);
+    draft.finding.scope = Scope {
+        job: first.job,
+        stage: Some(stage),
+        attempt: Some(attempt),
+        sql: first.sql,
+        task: first.task_id,
+        ..Scope::default()
+    };
+    Some(
+        draft
+            .evidence("class", first.class.as_deref().unwrap_or_default(), "")
+            .evidence("task_index", index, "")
+            .evidence("failed_attempts", thrown.len(), "tasks")
+            .evidence("executors", executors.len(), "executors")
+            .remedy(
+                RemedyKind::Code,
+                format!("Look at the input of task {index}: what it needs in memory, no other task needs"),
+            )
+            .useless("more retries", "it fails wherever it runs"),
+    )
 }
 
 /// What filled the heap, with what to do about it.

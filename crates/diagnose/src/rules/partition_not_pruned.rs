@@ -21,7 +21,8 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
                 continue;
             }
             // A cut list of filters may hold one on a partition column.
-            let unknown = scan.partition_filters.is_none() || scan.partition_filters.iter().flatten().any(|f| f.contains("..."));
+            let unknown =
+                scan.partition_filters.is_none() || scan.partition_filters.iter().flatten().any(|f| f.contains("..."));
             let why = if unknown { None } else { why(cx, &query, at, &partitions) };
             if let Some(why) = why {
                 found += 1;
@@ -30,7 +31,10 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         }
     }
     if pruned > 0 && found == 0 {
-        out.fine("partition pruning", format!("{pruned} scans of partitioned tables have a filter on a partition column"));
+        out.fine(
+            "partition pruning",
+            format!("{pruned} scans of partitioned tables have a filter on a partition column"),
+        );
     }
 }
 
@@ -75,7 +79,9 @@ fn hidden(query: &Query<'_>, chain: &[usize], partitions: &[String]) -> Option<W
     let (node, functions) = python?;
     let detail = &query.plan.nodes[node].detail;
     let column = columns(detail).into_iter().find(|c| partitions.contains(c))?;
-    let used = chain.iter().any(|&n| matches!(&query.plan.nodes[n].op, Operator::Filter { condition } if condition.contains("pythonUDF")));
+    let used = chain
+        .iter()
+        .any(|&n| matches!(&query.plan.nodes[n].op, Operator::Filter { condition } if condition.contains("pythonUDF")));
     used.then(|| Why::Hidden { column, function: functions.clone() })
 }
 
@@ -84,7 +90,9 @@ fn filtered(query: &Query<'_>, chain: &[usize], partitions: &[String]) -> Option
     let mut names: Vec<String> = Vec::new();
     for &node in chain {
         let Operator::Filter { condition } = &query.plan.nodes[node].op else { continue };
-        for part in conjuncts(condition).into_iter().filter(|c| !queries::is_not_null_only(c) && !queries::is_runtime_filter(c)) {
+        for part in
+            conjuncts(condition).into_iter().filter(|c| !queries::is_not_null_only(c) && !queries::is_runtime_filter(c))
+        {
             let of = columns(part);
             if of.iter().any(|c| partitions.contains(c)) {
                 return Some(Why::Expression(without_ids(part)));
@@ -102,12 +110,16 @@ fn star_join(cx: &Context<'_>, query: &Query<'_>, at: usize, partitions: &[Strin
     let (join_at, join, side) = join_above(query, top)?;
     let keys = if side == Side::Left { &join.left_keys } else { &join.right_keys };
     let column = keys.iter().find(|k| partitions.contains(k))?.clone();
-    if !may_prune(join, side) || cx.conf(query.sql, "spark.sql.optimizer.dynamicPartitionPruning.enabled") == Some("false") {
+    if !may_prune(join, side)
+        || cx.conf(query.sql, "spark.sql.optimizer.dynamicPartitionPruning.enabled") == Some("false")
+    {
         return None;
     }
     let other = *query.plan.inputs(join_at).get(usize::from(side == Side::Left))?;
     let selective = query.plan.below(other).into_iter().any(|n| match &query.plan.nodes[n].op {
-        Operator::Filter { condition } => conjuncts(condition).iter().any(|c| !queries::is_not_null_only(c) && !queries::is_runtime_filter(c)),
+        Operator::Filter { condition } => {
+            conjuncts(condition).iter().any(|c| !queries::is_not_null_only(c) && !queries::is_runtime_filter(c))
+        }
         _ => false,
     });
     let build = query.scans_below(other).first().map(|(_, s)| queries::short_source(s))?;
@@ -125,7 +137,9 @@ fn join_above<'a>(query: &Query<'a>, at: usize) -> Option<(usize, &'a Join, Side
                 let side = if left == below { Side::Left } else { Side::Right };
                 return Some((above, join, side));
             }
-            Operator::Exchange(_) | Operator::Sort { .. } | Operator::Project { .. } | Operator::Filter { .. } => below = above,
+            Operator::Exchange(_) | Operator::Sort { .. } | Operator::Project { .. } | Operator::Filter { .. } => {
+                below = above
+            }
             _ => return None,
         }
     }
@@ -152,9 +166,13 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, partitions
     };
     let title = match why {
         Why::OtherColumns(_) => format!("{all}: the query filters, but not by its partition column {list}"),
-        Why::Hidden { column, .. } => format!("{all}: the filter on its partition column {column} is hidden in a Python function"),
+        Why::Hidden { column, .. } => {
+            format!("{all}: the filter on its partition column {column} is hidden in a Python function")
+        }
         Why::Expression(part) => format!("{all}: {part} is not a filter that selects partitions"),
-        Why::Join { column, build } => format!("{all}: it is joined by its partition column {column} with a filtered {build}, without dynamic pruning"),
+        Why::Join { column, build } => format!(
+            "{all}: it is joined by its partition column {column} with a filtered {build}, without dynamic pruning"
+        ),
     };
     let mut draft = Draft::new("PARTITION_NOT_PRUNED", title)
         .severity(severity(cx, query, at, files))
@@ -171,7 +189,9 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, partitions
         draft = draft.evidence("number_of_output_rows", rows, "rows");
     }
     if let Why::OtherColumns(names) = why {
-        draft = draft.evidence("filtered_columns", names.clone(), "").sure(Confidence::Medium, "whether the wanted rows lie in few partitions is not in the plan");
+        draft = draft
+            .evidence("filtered_columns", names.clone(), "")
+            .sure(Confidence::Medium, "whether the wanted rows lie in few partitions is not in the plan");
     }
     let draft = query.place_node(cx, at, draft).not("a query that needs everything", "a filter stands above the scan");
     with_remedies(draft, why, partitions)

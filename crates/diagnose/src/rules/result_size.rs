@@ -41,7 +41,8 @@ fn figures(text: &str) -> Option<Figures> {
         r"serialized results of (\d+) tasks? \(([\d.]+ ?[KMGT]?i?B)\) is bigger than (?:spark\.driver\.maxResultSize|local maxResultSize|maxResultSize)?[ =]?\(?([\d.]+ ?[KMGT]?i?B)",
         text,
     )?;
-    let words = format!("{} tasks returned {}, the limit is {}", &found[1], &found[2], &found[3]);
+    let noun = if &found[1] == "1" { "task" } else { "tasks" };
+    let words = format!("{} {noun} returned {}, the limit is {}", &found[1], &found[2], &found[3]);
     let (tasks, total, limit) = (found[1].parse().ok()?, failure::bytes(&found[2])?, failure::bytes(&found[3])?);
     Some(Figures { tasks, total, limit, words })
 }
@@ -98,13 +99,28 @@ fn writes(f: &Failure<'_>, text: &str) -> bool {
     in_plan || has_any(text, &WRITERS) || has_any(f.pasted_text(), &WRITERS)
 }
 
-/// Its job collects a side of a join: the job of a broadcast says so itself, and a trace shows
-/// the exchange.
+/// Its job collects a side of a join: a trace shows the exchange, a log the scope of the stage's
+/// RDDs, the job's description (before 3.5), or the thread that SQL uses for broadcasts.
 fn broadcasts(f: &Failure<'_>, text: &str) -> bool {
-    let job = f.first.job.and_then(|id| f.cx.app.job(id));
-    let said = job
-        .is_some_and(|j| [&j.description, &j.group].into_iter().flatten().any(|d| d.starts_with("broadcast exchange")));
-    said || has_any(text, &["BroadcastExchange", "broadcast exchange"])
+    let said = |i: &model::Incident| {
+        let job = i.job.and_then(|id| f.cx.app.job(id));
+        let words = job.into_iter().flat_map(|j| [&j.description, &j.group].into_iter().flatten().chain(&j.tags));
+        words.into_iter().any(|w| w.contains("broadcast exchange"))
+    };
+    let of_stage = |i: &model::Incident| {
+        let stage = i.stage.and_then(|(id, attempt)| f.cx.app.stage(id, attempt));
+        stage.is_some_and(|s| {
+            let scoped = s.rdds.iter().any(|r| r.scope.as_deref().is_some_and(|n| n.contains("BroadcastExchange")));
+            scoped || s.details.contains("withThreadLocalCaptured") && has_broadcast(f)
+        })
+    };
+    has_any(text, &["BroadcastExchange", "broadcast exchange"])
+        || f.cx.blame.all(f.trouble).any(|i| said(i) || of_stage(i))
+}
+
+fn has_broadcast(f: &Failure<'_>) -> bool {
+    let plan = f.quoted_sql().map(model::SqlExecution::plan);
+    plan.is_some_and(|p| p.nodes.iter().any(|n| matches!(n.op, Operator::BroadcastExchange { .. })))
 }
 
 fn metadata(f: &Failure<'_>, draft: Draft, figures: &Figures) -> Draft {
@@ -142,7 +158,9 @@ fn collected(draft: Draft) -> Draft {
 
 impl Failure<'_> {
     fn quoted_sql(&self) -> Option<&model::SqlExecution> {
-        let of_job = self.first.job.and_then(|id| self.cx.app.job(id)).and_then(|j| j.sql);
-        self.cx.app.sql(self.first.sql.or(of_job)?)
+        self.cx.blame.all(self.trouble).find_map(|i| {
+            let of_job = i.job.and_then(|id| self.cx.app.job(id)).and_then(|j| j.sql);
+            self.cx.app.sql(i.sql.or(of_job)?)
+        })
     }
 }

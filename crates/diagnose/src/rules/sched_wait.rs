@@ -16,8 +16,8 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
 
 /// The driver hands out tasks, or their code, too slowly.
 fn delayed(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
-    let d = facts.q(Metric::DurationMs);
-    let (sched, deser) = (facts.q(Metric::SchedulerDelayMs).sum, facts.q(Metric::DeserializeMs).sum);
+    let d = facts.uneven().warm;
+    let (sched, deser) = (warm_sum(facts, Metric::SchedulerDelayMs), warm_sum(facts, Metric::DeserializeMs));
     let share = sched as f64 / d.sum.max(1) as f64;
     let slots = facts.slots.round().max(1.0) as i64;
     if d.median < 1_000 || share < cx.config.sched_wait_share || !cx.above_noise(facts, sched / slots) {
@@ -29,7 +29,11 @@ fn delayed(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         true => format!(", and {} goes into unpacking their code: it is large", Share(deser_share)),
         false => String::new(),
     };
-    let title = format!("{} of the time of {} tasks is waiting to be started or to report{why}", Share(share), Count(facts.n as u64));
+    let title = format!(
+        "{} of the time of {} tasks is waiting to be started or to report{why}",
+        Share(share),
+        Count(facts.n as u64)
+    );
     let normal = facts.q(Metric::SchedulerDelayMs).min;
     let changed = cx.durations(facts).into_iter().map(|d| (d - sched / facts.n.max(1) as i64 + normal).max(1));
     let draft = Draft::new("SCHED_WAIT", title)
@@ -52,6 +56,14 @@ fn delayed(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     )
 }
 
+/// Sum over tasks that are no cold start; of a paste over all.
+fn warm_sum(facts: &StageFacts<'_>, metric: Metric) -> i64 {
+    match facts.has_tasks() {
+        true => facts.warm_rows().map(|row| facts.stage.tasks.value(metric, row)).sum(),
+        false => facts.q(metric).sum,
+    }
+}
+
 /// Tasks are there and slots are free, but each waits for a place near its data.
 fn locality(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let tasks = &facts.stage.tasks;
@@ -64,13 +76,7 @@ fn locality(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let (from, _) = facts.stage.span_ms()?;
     let last_launch = (0..tasks.len()).map(|r| tasks.value(Metric::LaunchMs, r)).max()?;
     let window = last_launch - from;
-    let busy: i64 = (0..tasks.len())
-        .map(|r| {
-            let begin = tasks.value(Metric::LaunchMs, r);
-            ((begin + tasks.value(Metric::DurationMs, r)).min(last_launch) - begin).max(0)
-        })
-        .sum::<i64>()
-        + cx.busy_elsewhere_ms(facts, from, last_launch);
+    let busy = cx.busy_ms(facts, from, last_launch) + cx.busy_elsewhere_ms(facts, from, last_launch);
     let idle_ms = (window as f64 - busy as f64 / slots) as i64;
     let wait_ms = locality_wait_ms(cx);
     if wait_ms == 0 || idle_ms < 2 * wait_ms || !cx.above_noise(facts, idle_ms) {
@@ -120,8 +126,13 @@ fn queued(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     if wait < 10_000 || (wait as f64) < 0.05 * cx.wall_ms as f64 || slots == 0 {
         return None;
     }
-    let others = |f: &&StageFacts<'_>| !f.stage.jobs.iter().any(|j| facts.stage.jobs.contains(j));
-    let held: i64 = cx.stages.iter().filter(others).map(|f| overlap_ms(f, submitted, first)).sum();
+    // Adaptive execution runs the stages of one query as jobs side by side: no other's fault.
+    let others = |f: &&StageFacts<'_>| {
+        let same_query = f.sql.is_some() && f.sql.map(|s| s.id) == facts.sql.map(|s| s.id);
+        !same_query && !f.stage.jobs.iter().any(|j| facts.stage.jobs.contains(j))
+    };
+    let near = |f: &&StageFacts<'_>| f.stage.span_ms().is_some_and(|(begin, end)| begin < first && end > submitted);
+    let held: i64 = cx.stages.iter().filter(near).filter(others).map(|f| cx.busy_ms(f, submitted, first)).sum();
     let share = held as f64 / slots as f64;
     if share < 0.8 {
         return None;
@@ -140,16 +151,4 @@ fn queued(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         true => draft.remedy(RemedyKind::Conf, "Give its pool a minimum share or a higher weight"),
     };
     Some(draft.confirm("time between submission of the stage and its first task"))
-}
-
-fn overlap_ms(facts: &StageFacts<'_>, from: i64, to: i64) -> i64 {
-    if !facts.stage.span_ms().is_some_and(|(begin, end)| begin < to && end > from) {
-        return 0;
-    }
-    let tasks = &facts.stage.tasks;
-    let overlap = |row| {
-        let begin = tasks.value(Metric::LaunchMs, row);
-        ((begin + tasks.value(Metric::DurationMs, row)).min(to) - begin.max(from)).max(0)
-    };
-    (0..tasks.len()).map(overlap).sum()
 }

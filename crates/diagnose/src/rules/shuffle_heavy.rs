@@ -40,7 +40,8 @@ fn exchanges(cx: &Context<'_>, query: &Query<'_>) -> Vec<Moved> {
         .nodes()
         .filter(|(_, n)| matches!(n.op, Operator::Exchange(_)))
         .filter_map(|(at, _)| {
-            let written = ["shuffle bytes written", "num bytes written"].iter().find_map(|m| query.metric(cx, at, m))?;
+            let written =
+                ["shuffle bytes written", "num bytes written"].iter().find_map(|m| query.metric(cx, at, m))?;
             Some(Moved { at, bytes: written, rows_in: query.rows(cx, at) })
         })
         .collect();
@@ -51,7 +52,12 @@ fn exchanges(cx: &Context<'_>, query: &Query<'_>) -> Vec<Moved> {
 fn draft(cx: &Context<'_>, query: &Query<'_>, sr: i64, input: i64, ratio: f64) -> Draft {
     let moved = exchanges(cx, query);
     let name = query.location();
-    let title = format!("{name} moves {} through shuffles for {} read: {}", Bytes(sr as u64), Bytes(input as u64), Factor(ratio));
+    let title = format!(
+        "{name} moves {} through shuffles for {} read: {}",
+        Bytes(sr as u64),
+        Bytes(input as u64),
+        Factor(ratio)
+    );
     let list: Vec<String> = moved
         .iter()
         .take(LISTED)
@@ -91,7 +97,10 @@ fn with_remedies(query: &Query<'_>, draft: Draft, moved: &[Moved]) -> Draft {
         None => draft.remedy(RemedyKind::Code, "Filter, aggregate and drop columns before the joins"),
     };
     let draft = match keys {
-        Some(keys) => draft.remedy(RemedyKind::Layout, format!("If these tables are joined by {keys} again and again, bucket or cluster both by it")),
+        Some(keys) => draft.remedy(
+            RemedyKind::Layout,
+            format!("If these tables are joined by {keys} again and again, bucket or cluster both by it"),
+        ),
         None => draft,
     };
     draft

@@ -75,11 +75,15 @@ fn spent_ms(cx: &Context<'_>, facts: &StageFacts<'_>, row: usize) -> i64 {
     }
 }
 
+fn copies(n: usize) -> String {
+    if n == 1 { "one speculative copy".to_owned() } else { format!("{} speculative copies", words::number(n as u64)) }
+}
+
 fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, losers: &[Loser], lost: i64, run: i64) -> Draft {
     let originals = losers.iter().filter(|l| !l.copy).count();
     let share = lost as f64 / (run + lost).max(1) as f64;
     let title = match originals {
-        0 => format!("{} of stage {} lost the race and were thrown away after {}", words::count(losers.len() as u64, "speculative copy").replace("copys", "copies"), facts.key(), Millis(lost)),
+        0 => format!("stage {} threw away {} of work: {} lost the race", facts.key(), Millis(lost), copies(losers.len())),
         n => format!("{} of stage {} hung until a speculative copy won; {} of work was thrown away", words::count(n as u64, "task"), facts.key(), Millis(lost)),
     };
     let winner = losers.iter().map(|l| l.winner_ms).max().unwrap_or(0);

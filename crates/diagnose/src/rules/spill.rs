@@ -131,6 +131,8 @@ fn title(facts: &StageFacts<'_>, spill: &Spill) -> String {
         (true, Some(1)) => format!("One task of {} spills {disk} to disk, the others nothing or little", facts.n),
         (true, Some(n)) => format!("Few of {} tasks hold the {disk} spilled to disk ({n} spilled at all)", facts.n),
         (true, None) => format!("The largest of {all} spill {disk} to disk, most spill nothing"),
+        (false, Some(1)) if facts.n == 1 => format!("The one task spills {disk} to disk"),
+        (false, Some(n)) if n >= facts.n && n == 2 => format!("Both tasks spill, {disk} to disk altogether"),
         (false, Some(n)) if n >= facts.n => format!("All {all} spill, {disk} to disk altogether"),
         (false, Some(n)) => format!("{n} of {all} spill, {disk} to disk altogether"),
         (false, None) => format!("The tasks spill evenly, {disk} to disk altogether"),
@@ -162,15 +164,12 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<model::Estimate>
         return None;
     }
     let tasks = &facts.stage.tasks;
-    let mut rows: Vec<usize> = (0..tasks.len()).filter(|&r| tasks.value(Metric::DurationMs, r) > 0).collect();
-    rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
     let per_ms = (cx.config.spill_bytes_per_s / 1_000).max(1);
-    let changed = rows.into_iter().map(|r| {
-        let io = (2 * tasks.value(Metric::DiskSpillBytes, r) / per_ms).min(tasks.value(Metric::IoWaitMs, r));
-        (tasks.value(Metric::DurationMs, r) - io).max(1)
+    let changed = facts.redone(cx, |row, d| {
+        d - (2 * tasks.value(Metric::DiskSpillBytes, row) / per_ms).min(tasks.value(Metric::IoWaitMs, row))
     });
     let speed = Bytes(cx.config.spill_bytes_per_s.unsigned_abs());
-    cx.estimate(facts, changed.collect(), &format!("spilled bytes written and read at {speed}/s, at most the time a task waited"))
+    cx.estimate(facts, changed, &format!("spilled bytes written and read at {speed}/s, at most the time a task waited"))
 }
 
 /// The operator that spilled most.
@@ -215,7 +214,7 @@ fn of_even(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
         Bytes(memory.unsigned_abs()),
         Bytes(peak.unsigned_abs())
     );
-    let draft = more_partitions(cx, draft.fixes(format!("{wanted} partitions")), facts, wanted, formula).evidence("partitions_proposed", wanted, "partitions");
+    let draft = more_partitions(cx, draft.fix_partitions(wanted), facts, wanted, formula).evidence("partitions_proposed", wanted, "partitions");
     more_memory(cx, draft, grow)
 }
 

@@ -40,13 +40,31 @@ fn slowest(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     if let Some(row) = uneven.slowest {
         // A rerun is late because of what came before it.
         let rerun = tasks.attempt(row) > 0 && !tasks.speculative(row);
-        if rerun || straggler_node::slow_executor_of(cx, facts, row).is_some() {
+        if rerun || in_first_wave(cx, facts, row) || straggler_node::slow_executor_of(cx, facts, row).is_some() {
             return None;
         }
     } else if facts.stage.pasted.as_ref()?.peers_on_executor_ms? as f64 >= cx.config.straggler_ratio * p75 as f64 {
         return None;
     }
     Some(draft(cx, facts, duration))
+}
+
+/// Whether a task was the first of this stage in its slot, on an executor that had not run much
+/// before: code of the stage is loaded and compiled in it. In a stage of one wave all tasks are.
+fn in_first_wave(cx: &Context<'_>, facts: &StageFacts<'_>, row: usize) -> bool {
+    let tasks = &facts.stage.tasks;
+    if (facts.n as f64) < 2.0 * facts.slots {
+        return false;
+    }
+    let (executor, launch) = (tasks.executor(row), tasks.value(Metric::LaunchMs, row));
+    let slots = cx.executor(executor).map_or(1, |e| e.cores.max(1)) as usize;
+    let earlier = |f: &StageFacts<'_>| {
+        let t = &f.stage.tasks;
+        (0..t.len()).filter(|&r| t.executor(r) == executor && t.value(Metric::LaunchMs, r) < launch).count()
+    };
+    let here = earlier(facts);
+    let before: usize = cx.stages.iter().filter(|f| f.position != facts.position).map(earlier).sum();
+    here < slots && before < 10 * slots
 }
 
 /// Whether the slowest task reads and writes what its peers do.
@@ -61,7 +79,8 @@ fn has_normal_data(cx: &Context<'_>, facts: &StageFacts<'_>) -> bool {
         own < floor || (own as f64) < cx.config.skew_ratio * facts.q(metric).p75 as f64
     };
     let bytes = [Metric::ShuffleReadBytes, Metric::InputBytes, Metric::OutputBytes, Metric::ShuffleBytesWritten];
-    let records = [Metric::ShuffleRecordsRead, Metric::InputRecords, Metric::OutputRecords, Metric::ShuffleRecordsWritten];
+    let records =
+        [Metric::ShuffleRecordsRead, Metric::InputRecords, Metric::OutputRecords, Metric::ShuffleRecordsWritten];
     bytes.into_iter().all(|m| usual(m, cx.config.skew_min_bytes))
         && records.into_iter().all(|m| usual(m, cx.config.skew_min_records))
 }
@@ -78,13 +97,29 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
         why.as_ref().map(|w| format!(": {w}")).unwrap_or_default()
     );
     let limit = (cx.config.straggler_task_ratio * p75 as f64) as i64;
-    let changed = cx.durations(facts).into_iter().map(|d| if d > limit { median.max(1) } else { d });
+    let changed = match facts.has_tasks() {
+        true => {
+            let cold = |row: usize| facts.cold.binary_search(&row).is_ok();
+            facts.redone(cx, |row, d| if d > limit && !cold(row) { median } else { d })
+        }
+        false => cx.durations(facts).into_iter().map(|d| if d > limit { median.max(1) } else { d }).collect(),
+    };
     let mut draft = Draft::new("STRAGGLER_TASK", title)
         .at_stage(facts)
-        .estimate(cx.estimate(facts, changed.collect(), "the slow task as long as the median task"))
+        .estimate(cx.estimate(facts, changed, "the slow task as long as the median task"))
         .fix("running it like the others")
         .at_least(Severity::Low)
-        .figures(facts, &[Metric::DurationMs, Metric::RunMs, Metric::GcMs, Metric::ShuffleReadBytes, Metric::ShuffleRecordsRead, Metric::InputBytes])
+        .figures(
+            facts,
+            &[
+                Metric::DurationMs,
+                Metric::RunMs,
+                Metric::GcMs,
+                Metric::ShuffleReadBytes,
+                Metric::ShuffleRecordsRead,
+                Metric::InputBytes,
+            ],
+        )
         .evidence("warm_duration_ms_median", median, "ms")
         .evidence("warm_duration_ms_p75", p75, "ms")
         .evidence("max_over_p75", duration as f64 / p75.max(1) as f64, "ratio")
@@ -96,7 +131,13 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
         draft = draft.sure(Confidence::Low, "from quantiles alone: the task itself cannot be looked at");
     }
     if uneven.slowest_was_cold {
-        draft = draft.not("cold JVM", format!("the slowest task of all ({}) was a first task of a slot and is left out", Millis(uneven.duration.max)));
+        draft = draft.not(
+            "cold JVM",
+            format!(
+                "the slowest task of all ({}) was a first task of a slot and is left out",
+                Millis(uneven.duration.max)
+            ),
+        );
     }
     remedies(cx, draft.not("key skew", data_words(facts)))
 }
@@ -106,7 +147,11 @@ fn data_words(facts: &StageFacts<'_>) -> String {
     let q = if read.max >= input.max { read } else { input };
     match q.max {
         0 => "no task of the stage reads data".to_owned(),
-        _ => format!("the largest task reads {}, three quarters up to {}", model::Bytes(q.max.unsigned_abs()), model::Bytes(q.p75.unsigned_abs())),
+        _ => format!(
+            "the largest task reads {}, three quarters up to {}",
+            model::Bytes(q.max.unsigned_abs()),
+            model::Bytes(q.p75.unsigned_abs())
+        ),
     }
 }
 
@@ -155,7 +200,10 @@ fn replaced(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let copies = tasks.successful().filter(|&r| tasks.speculative(r));
     let waits = copies.filter_map(|copy| {
         let original = (0..tasks.len()).find(|&r| {
-            r != copy && tasks.index(r) == tasks.index(copy) && !tasks.speculative(r) && tasks.status(r) != TaskStatus::Success
+            r != copy
+                && tasks.index(r) == tasks.index(copy)
+                && !tasks.speculative(r)
+                && tasks.status(r) != TaskStatus::Success
         })?;
         let wait = tasks.value(Metric::FinishMs, copy) - tasks.value(Metric::LaunchMs, original);
         Some((wait, original, copy))
@@ -194,16 +242,22 @@ fn replaced(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
 }
 
 fn remedies(cx: &Context<'_>, draft: Draft) -> Draft {
-    let hosts: std::collections::BTreeSet<&str> = cx.app.executors.iter().filter(|e| !e.is_driver()).map(|e| &*e.host).collect();
+    let hosts: std::collections::BTreeSet<&str> =
+        cx.app.executors.iter().filter(|e| !e.is_driver()).map(|e| &*e.host).collect();
     let one_host = hosts.len() == 1;
     let draft = draft.remedy(
         RemedyKind::Ops,
         "See what the task does while it waits: a thread dump of its executor, its stderr, and the calls to other systems in its code",
     );
     let draft = match (cx.app.conf_bool("spark.speculation", false), one_host) {
-        (true, true) => draft.useless("speculation", "it is on, but all executors are on one host, and a copy must run on another one"),
-        (true, false) => draft.remedy(RemedyKind::Conf, "Speculation is on and started no copy in time: lower its quantile or multiplier").snippet("spark.speculation.quantile=0.75"),
-        (false, true) => draft.useless("speculation", "all executors are on one host, and a copy must run on another one"),
+        (true, true) => draft
+            .useless("speculation", "it is on, but all executors are on one host, and a copy must run on another one"),
+        (true, false) => draft
+            .remedy(RemedyKind::Conf, "Speculation is on and started no copy in time: lower its quantile or multiplier")
+            .snippet("spark.speculation.quantile=0.75"),
+        (false, true) => {
+            draft.useless("speculation", "all executors are on one host, and a copy must run on another one")
+        }
         (false, false) => draft
             .remedy(RemedyKind::Conf, "As a stop-gap, let a copy of a slow task run elsewhere")
             .snippet("spark.speculation=true\nspark.speculation.quantile=0.9\nspark.speculation.multiplier=3"),

@@ -14,7 +14,9 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     for stream in streams::all(cx) {
         match Lag::of(&stream, cx.config.stream_ratio) {
             Some(lag) => out.push(draft(cx, &stream, &lag)),
-            None if stream.recent.len() >= LEAST => out.fine("streaming", format!("query {} keeps up with its input", stream.name())),
+            None if stream.recent.len() >= LEAST => {
+                out.fine("streaming", format!("query {} keeps up with its input", stream.name()))
+            }
             None => {}
         }
     }
@@ -133,7 +135,11 @@ fn title(stream: &Stream<'_>, lag: &Lag) -> String {
     let name = stream.name();
     match (stream.trigger, lag.over, lag.ratio) {
         (Some(t), Some(over), _) if over * 2 >= lag.batches => {
-            format!("query {name} falls behind: {over} of the last {} batches took longer than the trigger interval of {}", lag.batches, Millis(t.ms))
+            format!(
+                "query {name} falls behind: {over} of the last {} batches took longer than the trigger interval of {}",
+                lag.batches,
+                Millis(t.ms)
+            )
         }
         (_, _, Some(ratio)) if ratio > 1.0 => {
             format!("query {name} falls behind: rows arrive {} as fast as they are processed", Factor(ratio))
@@ -155,24 +161,34 @@ fn with_signs(cx: &Context<'_>, mut draft: Draft, stream: &Stream<'_>, lag: &Lag
     }
     match (stream.trigger, lag.over) {
         (Some(trigger), Some(over)) => {
-            draft = draft
-                .evidence("batches_over_trigger", format!("{over} of {}", lag.batches), "")
-                .evidence("trigger_ms", trigger.ms, "ms");
+            draft = draft.evidence("batches_over_trigger", format!("{over} of {}", lag.batches), "").evidence(
+                "trigger_ms",
+                trigger.ms,
+                "ms",
+            );
             if trigger.inferred {
-                draft = draft.sure(Confidence::Medium, "the trigger interval is not in the log; it was read from the times at which batches begin");
+                draft = draft.sure(
+                    Confidence::Medium,
+                    "the trigger interval is not in the log; it was read from the times at which batches begin",
+                );
             }
         }
         _ => {
-            draft = draft
-                .evidence("batches_at_once", format!("{} of {}", stream.at_once, stream.pairs), "")
-                .sure(Confidence::Medium, "the trigger interval is not in the log and no batch waited for it, so only the rates tell");
+            draft = draft.evidence("batches_at_once", format!("{} of {}", stream.at_once, stream.pairs), "").sure(
+                Confidence::Medium,
+                "the trigger interval is not in the log and no batch waited for it, so only the rates tell",
+            );
         }
     }
     if let Some([a, _, c]) = lag.backlog {
         draft = draft.evidence("backlog", c, "rows").evidence("backlog_before", a, "rows");
     }
     if let Some((phase, share)) = dominant(stream) {
-        draft = draft.evidence("dominant_phase", format!("{phase} {:.0} %", share * 100.0), "").evidence("dominant_phase_share", share, "share");
+        draft = draft.evidence("dominant_phase", format!("{phase} {:.0} %", share * 100.0), "").evidence(
+            "dominant_phase_share",
+            share,
+            "share",
+        );
     }
     draft
 }
@@ -182,7 +198,13 @@ fn with_remedies(mut draft: Draft, stream: &Stream<'_>, lag: &Lag) -> Draft {
         let percent = Share(missing - 1.0);
         draft = draft
             .evidence("throughput_missing_share", missing - 1.0, "share")
-            .remedy(RemedyKind::Code, format!("{percent} more throughput is needed just to stop falling behind; {}", phase_remedy(stream, lag)))
+            .remedy(
+                RemedyKind::Code,
+                format!(
+                    "{percent} more throughput is needed just to stop falling behind; {}",
+                    phase_remedy(stream, lag)
+                ),
+            )
             .computed(match lag.ratio {
                 Some(r) if r > 1.0 => format!("rows arriving / rows processed = {r:.2}"),
                 _ => format!("median batch {} / interval", Millis(lag.median_ms)),
@@ -203,9 +225,16 @@ fn with_remedies(mut draft: Draft, stream: &Stream<'_>, lag: &Lag) -> Draft {
 fn phase_remedy(stream: &Stream<'_>, lag: &Lag) -> String {
     let phase = dominant(stream).map(|d| d.0).unwrap_or_default();
     match phase.as_str() {
-        "latestOffset" | "getBatch" | "getOffset" => "listing the source takes the time: fewer files in its folder, or notifications instead of listing".to_owned(),
-        "queryPlanning" => "planning takes the time: shorten the plan, and the log of the tables that it reads".to_owned(),
-        "walCommit" | "commitOffsets" | "commitBatch" => "the checkpoint takes the time: put it on faster storage".to_owned(),
+        "latestOffset" | "getBatch" | "getOffset" => {
+            "listing the source takes the time: fewer files in its folder, or notifications instead of listing"
+                .to_owned()
+        }
+        "queryPlanning" => {
+            "planning takes the time: shorten the plan, and the log of the tables that it reads".to_owned()
+        }
+        "walCommit" | "commitOffsets" | "commitBatch" => {
+            "the checkpoint takes the time: put it on faster storage".to_owned()
+        }
         _ => format!("look at the stages of batch {}", lag.last_id),
     }
 }

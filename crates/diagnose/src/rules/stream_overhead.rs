@@ -23,7 +23,12 @@ fn bookkeeping(stream: &Stream<'_>) -> Option<Draft> {
     if share >= 0.5 || stream.recent.len() < 3 || batch < LEAST_MS {
         return None;
     }
-    let title = format!("query {} works on rows for {} of a batch of {}; the rest is listing, planning and checkpoints", stream.name(), Share(share), Millis(batch as i64));
+    let title = format!(
+        "query {} works on rows for {} of a batch of {}; the rest is listing, planning and checkpoints",
+        stream.name(),
+        Share(share),
+        Millis(batch as i64)
+    );
     let mut draft = Draft::new("STREAM_OVERHEAD", title)
         .severity(Severity::Low)
         .evidence("add_batch_share", share, "share")
@@ -38,7 +43,10 @@ fn bookkeeping(stream: &Stream<'_>) -> Option<Draft> {
     }
     Some(
         draft
-            .remedy(RemedyKind::Code, "Do more per batch: a longer trigger interval spreads the fixed cost over more rows")
+            .remedy(
+                RemedyKind::Code,
+                "Do more per batch: a longer trigger interval spreads the fixed cost over more rows",
+            )
             .snippet(format!(".trigger(processingTime=\"{} seconds\")", ((batch * 5.0 / 1_000.0).ceil() as i64).max(5)))
             .computed(format!("five times the median batch of {}", Millis(batch as i64)))
             .useless("more executors", "this time is the driver's and the storage's")
@@ -55,7 +63,12 @@ fn empty(stream: &Stream<'_>) -> Option<Draft> {
     if share <= 0.8 || all < 10 {
         return None;
     }
-    let title = format!("{} of {all} batches of query {} had no data: it asks every {}", Count(empty as u64), stream.name(), Millis(trigger.ms));
+    let title = format!(
+        "{} of {all} batches of query {} had no data: it asks every {}",
+        Count(empty as u64),
+        stream.name(),
+        Millis(trigger.ms)
+    );
     let draft = Draft::new("STREAM_OVERHEAD", title)
         .severity(Severity::Low)
         .evidence("empty_batches", empty, "batches")
@@ -65,7 +78,11 @@ fn empty(stream: &Stream<'_>) -> Option<Draft> {
         .remedy(RemedyKind::Code, "Ask less often, or run it as a job with a trigger that takes what is there and ends")
         .snippet(".trigger(availableNow=True)")
         .confirm("share of batches without data");
-    Some(if trigger.inferred { draft.sure(Confidence::Medium, "the trigger interval was read from the times at which batches begin") } else { draft })
+    Some(if trigger.inferred {
+        draft.sure(Confidence::Medium, "the trigger interval was read from the times at which batches begin")
+    } else {
+        draft
+    })
 }
 
 /// Far more state partitions than slots for few rows.
@@ -77,7 +94,11 @@ fn partitions(cx: &Context<'_>, stream: &Stream<'_>) -> Option<Draft> {
     if slots == 0.0 || (partitions as f64) < 4.0 * slots || per_partition >= 1_000.0 {
         return None;
     }
-    let title = format!("query {} spreads {} rows a batch over {partitions} state partitions on {slots:.0} slots", stream.name(), Count(rows as u64));
+    let title = format!(
+        "query {} spreads {} rows a batch over {partitions} state partitions on {slots:.0} slots",
+        stream.name(),
+        Count(rows as u64)
+    );
     Some(
         Draft::new("STREAM_OVERHEAD", title)
             .severity(Severity::Low)

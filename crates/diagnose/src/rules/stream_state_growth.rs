@@ -49,7 +49,8 @@ impl Growth {
         let (first, last) = (seen.first()?, seen.last()?);
         let sum = |f: fn(&StateProgress) -> i64| seen.iter().map(|(_, s)| f(s)).sum::<i64>();
         let (removed, updated) = (sum(|s| s.rows_removed), sum(|s| s.rows_updated));
-        let risen = last.1.rows_total as f64 >= (1.0 + GROWTH) * first.1.rows_total as f64 && last.1.rows_total > first.1.rows_total;
+        let risen = last.1.rows_total as f64 >= (1.0 + GROWTH) * first.1.rows_total as f64
+            && last.1.rows_total > first.1.rows_total;
         let stays = removed == 0 || (removed as f64) < REMOVED * updated as f64;
         // The middle must lie between: a single jump is no growth.
         let middle = seen[seen.len() / 2].1.rows_total;
@@ -92,7 +93,11 @@ fn slope(values: &[i64]) -> f64 {
 fn draft(stream: &Stream<'_>, growth: &Growth) -> Draft {
     let title = format!(
         "state of query {} only grows: {} rows became {} in {} batches, {} were removed",
-        stream.name(), Count(growth.first.max(0) as u64), Count(growth.last.max(0) as u64), growth.batches, Count(growth.removed.max(0) as u64)
+        stream.name(),
+        Count(growth.first.max(0) as u64),
+        Count(growth.last.max(0) as u64),
+        growth.batches,
+        Count(growth.removed.max(0) as u64)
     );
     let filling = growth.may_be_filling();
     let operator = if growth.operator.is_empty() { "stateful operator".to_owned() } else { growth.operator.clone() };
@@ -109,7 +114,10 @@ fn draft(stream: &Stream<'_>, growth: &Growth) -> Draft {
         .evidence("span_ms", growth.span_ms, "ms");
     let draft = stream.place(draft);
     let draft = match filling {
-        true => draft.sure(Confidence::Low, format!("the query ran for {}: its state may still be filling up to the window", Millis(growth.span_ms))),
+        true => draft.sure(
+            Confidence::Low,
+            format!("the query ran for {}: its state may still be filling up to the window", Millis(growth.span_ms)),
+        ),
         false => draft.not("state that fills up after the start", format!("it grew over {}", Millis(growth.span_ms))),
     };
     with_remedies(stream, draft, growth)
@@ -126,7 +134,11 @@ fn with_remedies(stream: &Stream<'_>, draft: Draft, growth: &Growth) -> Draft {
     let draft = match stream.trigger.filter(|t| growth.slope_ms > 0.0 && growth.last_ms < t.ms) {
         Some(t) => {
             let left = ((t.ms - growth.last_ms) as f64 / growth.slope_ms).ceil() as i64;
-            draft.evidence("batches_until_trigger_is_met", left, "batches").evidence("batch_growth_ms", growth.slope_ms, "ms")
+            draft.evidence("batches_until_trigger_is_met", left, "batches").evidence(
+                "batch_growth_ms",
+                growth.slope_ms,
+                "ms",
+            )
         }
         None => draft,
     };

@@ -3,8 +3,8 @@
 
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
-use crate::work::Work;
 use crate::sizing;
+use crate::work::Work;
 use model::{
     Bytes, Confidence, Count, ExchangeOrigin, JoinAlgorithm, Metric, Millis, Operator, Pasted, Plan, RemedyKind,
     Severity, Share,
@@ -39,7 +39,7 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let work_ms = if run.max > 0 { run.median.min(d.median) } else { d.median };
     let tiny = n >= 4 * slots && work_ms < c.tiny_task_ms || n > 5_000 && d.median < 5 * c.tiny_task_ms;
     let overhead = overhead_ms(facts);
-    let share = overhead as f64 / d.sum.max(1) as f64;
+    let share = overhead as f64 / facts.uneven().warm.sum.max(1) as f64;
     if !tiny || share < c.tiny_overhead_share || !cx.above_noise(facts, overhead / slots) {
         return None;
     }
@@ -56,7 +56,7 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let draft = Draft::new("TINY_TASKS", title)
         .at_stage(facts)
         .estimate(estimate(cx, facts, wanted))
-        .fixes(format!("{wanted} partitions"))
+        .fix_partitions(wanted)
         .figures(
             facts,
             &[
@@ -75,14 +75,22 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         .evidence("slots", slots, "slots")
         .evidence("bytes_per_task", read / n.max(1), "bytes")
         .evidence("partitions_proposed", wanted, "partitions")
-        .not("key skew", format!("the largest task reads {}", Bytes(facts.q(Metric::ShuffleReadBytes).max.unsigned_abs())));
+        .not(
+            "key skew",
+            format!("the largest task reads {}", Bytes(facts.q(Metric::ShuffleReadBytes).max.unsigned_abs())),
+        );
     Some(remedies(cx, draft, facts, work, wanted))
 }
 
 /// Time of tasks before and after their own work, ms: scheduling, shipping code, sending results.
 fn overhead_ms(facts: &StageFacts<'_>) -> i64 {
     let parts = [Metric::SchedulerDelayMs, Metric::DeserializeMs, Metric::ResultSerializationMs];
-    parts.into_iter().map(|m| facts.q(m).sum).sum()
+    let tasks = &facts.stage.tasks;
+    match facts.has_tasks() {
+        // A cold start takes seconds however many tasks there are.
+        true => facts.warm_rows().map(|row| parts.map(|m| tasks.value(m, row)).iter().sum::<i64>()).sum(),
+        false => parts.into_iter().map(|m| facts.q(m).sum).sum(),
+    }
 }
 
 /// The same work in fewer tasks, each with the usual overhead of one.
@@ -99,8 +107,10 @@ fn remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, work: &Work,
     let formula = format!("max({slots} slots, {bytes} / 128 MiB), rounded up to a multiple of the slots");
     let fixed = work.exchanges.iter().find(|e| e.origin == ExchangeOrigin::RepartitionByNumber);
     let aqe = cx.aqe(facts.sql);
-    let merging = cx.conf(facts.sql, "spark.sql.adaptive.coalescePartitions.enabled").is_none_or(|v| v.trim() == "true");
-    let parallelism_first = cx.conf(facts.sql, "spark.sql.adaptive.coalescePartitions.parallelismFirst").is_none_or(|v| v.trim() == "true");
+    let merging =
+        cx.conf(facts.sql, "spark.sql.adaptive.coalescePartitions.enabled").is_none_or(|v| v.trim() == "true");
+    let parallelism_first =
+        cx.conf(facts.sql, "spark.sql.adaptive.coalescePartitions.parallelismFirst").is_none_or(|v| v.trim() == "true");
     let draft = match (fixed, aqe, facts.sql.is_some()) {
         (Some(exchange), _, _) => draft
             .remedy(RemedyKind::Code, format!("Drop the fixed number {} of repartition: adaptive execution keeps it whatever the data", exchange.partitions.unwrap_or(facts.n as u64)))
@@ -134,7 +144,12 @@ fn told(pasted: &Pasted) -> Option<Draft> {
     let product = pasted.plans.iter().find_map(cartesian_partitions);
     let title = match product {
         Some((left, right)) if left * right == tasks => {
-            format!("{} x {} partitions make {} tasks of one stage, most of them without rows", left, right, left * right)
+            format!(
+                "{} x {} partitions make {} tasks of one stage, most of them without rows",
+                left,
+                right,
+                left * right
+            )
         }
         _ => format!("One stage has {tasks} tasks: starting them takes longer than their work"),
     };
@@ -151,13 +166,19 @@ fn told(pasted: &Pasted) -> Option<Draft> {
             .remedy(RemedyKind::Sql, "Give the join a real key, so that it is no cartesian product")
             .remedy(RemedyKind::Code, "Or coalesce both sides first: sides of a few rows need one partition each")
             .snippet("left.coalesce(1).crossJoin(right.coalesce(1))")
-            .useless("another number of shuffle partitions", "the product of both sides stays; a larger number makes it larger")
+            .useless(
+                "another number of shuffle partitions",
+                "the product of both sides stays; a larger number makes it larger",
+            )
             .confirm("number of tasks of the stage"),
     )
 }
 
 fn cartesian_partitions(plan: &Plan) -> Option<(u64, u64)> {
-    let join = plan.nodes.iter().position(|n| matches!(&n.op, Operator::Join(j) if j.algorithm == JoinAlgorithm::Cartesian))?;
+    let join = plan
+        .nodes
+        .iter()
+        .position(|n| matches!(&n.op, Operator::Join(j) if j.algorithm == JoinAlgorithm::Cartesian))?;
     let partitions = |input: usize| {
         plan.below(input).into_iter().find_map(|n| match &plan.nodes[n].op {
             Operator::Exchange(exchange) => exchange.partitions,

@@ -7,7 +7,12 @@ use crate::run_model::Change;
 use model::{Confidence, Metric, Millis, Operator, RemedyKind, Severity, Share, TaskStatus};
 
 /// Own timers of Python nodes: Spark 4, 3.x, Databricks.
-const RUN: [&str; 4] = ["time to run Python workers", "time spent executing Python", "total time to run Python workers", "time spent running Python workers"];
+const RUN: [&str; 4] = [
+    "time to run Python workers",
+    "time spent executing Python",
+    "total time to run Python workers",
+    "time spent running Python workers",
+];
 const START: [&str; 2] = ["time to start Python workers", "total time to start Python workers"];
 const INIT: [&str; 2] = ["time to initialize Python workers", "total time to initialize Python workers"];
 
@@ -27,7 +32,10 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         }
     }
     if nodes > 0 && found == 0 {
-        out.fine("Python functions", format!("{nodes} operators, each below {} of its stage", Share(cx.config.python_share)));
+        out.fine(
+            "Python functions",
+            format!("{nodes} operators, each below {} of its stage", Share(cx.config.python_share)),
+        );
     }
 }
 
@@ -49,22 +57,46 @@ impl<'c, 'a> Cost<'c, 'a> {
         // The JVM waits while Python computes: what is neither CPU, collection nor shuffle.
         let waited = facts.sum(Metric::IoWaitMs);
         let python_ms = timer.unwrap_or(waited).min(run_ms);
-        (run_ms > 0).then(|| Self { facts, python_ms, run_ms, share: python_ms as f64 / run_ms as f64, estimated: timer.is_none() })
+        (run_ms > 0).then(|| Self {
+            facts,
+            python_ms,
+            run_ms,
+            share: python_ms as f64 / run_ms as f64,
+            estimated: timer.is_none(),
+        })
     }
 }
 
-fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, rows: bool, functions: &str, cost: Option<Cost<'_, '_>>) -> Draft {
+fn draft(
+    cx: &Context<'_>,
+    query: &Query<'_>,
+    at: usize,
+    rows: bool,
+    functions: &str,
+    cost: Option<Cost<'_, '_>>,
+) -> Draft {
     let how = if rows { "row by row" } else { "in batches" };
     let name = functions.trim_matches(['[', ']']);
     let title = match &cost {
-        Some(c) => format!("the Python function {name} runs {how} and takes {} of {} ({}) of stage {}", Millis(c.python_ms), Millis(c.run_ms), Share(c.share), c.facts.key()),
+        Some(c) => format!(
+            "the Python function {name} runs {how} and takes {} of {} ({}) of stage {}",
+            Millis(c.python_ms),
+            Millis(c.run_ms),
+            Share(c.share),
+            c.facts.key()
+        ),
         None => format!("the Python function {name} runs {how}"),
     };
-    let mut draft = Draft::new("UDF_PYTHON", title)
-        .evidence("function", name, "")
-        .seen_at(query.location())
-        .evidence("row_at_a_time", if rows { "yes" } else { "no" }, "");
-    let facts = [("data sent to Python workers", "data_sent_bytes", "bytes"), ("data returned from Python workers", "data_returned_bytes", "bytes"), ("number of output rows", "rows", "rows")];
+    let mut draft = Draft::new("UDF_PYTHON", title).evidence("function", name, "").seen_at(query.location()).evidence(
+        "row_at_a_time",
+        if rows { "yes" } else { "no" },
+        "",
+    );
+    let facts = [
+        ("data sent to Python workers", "data_sent_bytes", "bytes"),
+        ("data returned from Python workers", "data_returned_bytes", "bytes"),
+        ("number of output rows", "rows", "rows"),
+    ];
     for (metric, evidence, unit) in facts {
         if let Some(value) = query.metric(cx, at, metric) {
             draft = draft.evidence(evidence, value, unit);
@@ -76,14 +108,21 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, rows: bool, functions: 
             let draft = draft
                 .fix(fix)
                 .estimate(estimate(cx, c))
-                .at_least(if c.facts.wall_ms as f64 >= 0.02 * cx.base_wall_ms() as f64 { Severity::Low } else { Severity::Info })
+                .at_least(if c.facts.wall_ms as f64 >= 0.02 * cx.base_wall_ms() as f64 {
+                    Severity::Low
+                } else {
+                    Severity::Info
+                })
                 .evidence("python_ms", c.python_ms, "ms")
                 .evidence("run_ms", c.run_ms, "ms")
                 .evidence("python_share", c.share, "share")
                 .over(cx.config.python_share);
             let draft = started(cx, query, at, draft);
             match c.estimated {
-                true => draft.sure(Confidence::Medium, "this version has no timer for Python; it is the time in which the JVM waited"),
+                true => draft.sure(
+                    Confidence::Medium,
+                    "this version has no timer for Python; it is the time in which the JVM waited",
+                ),
                 false => draft,
             }
         }
@@ -121,7 +160,10 @@ fn estimate(cx: &Context<'_>, cost: &Cost<'_, '_>) -> Option<model::Estimate> {
 
 /// Whether a filter waits for the function's result.
 fn is_barrier(query: &Query<'_>, at: usize) -> bool {
-    query.chain_above(at).iter().any(|&n| matches!(&query.plan.nodes[n].op, Operator::Filter { condition } if condition.contains("pythonUDF")))
+    query
+        .chain_above(at)
+        .iter()
+        .any(|&n| matches!(&query.plan.nodes[n].op, Operator::Filter { condition } if condition.contains("pythonUDF")))
 }
 
 fn with_remedies(query: &Query<'_>, at: usize, draft: Draft, rows: bool, name: &str) -> Draft {
@@ -132,12 +174,20 @@ fn with_remedies(query: &Query<'_>, at: usize, draft: Draft, rows: bool, name: &
             .remedy(RemedyKind::Code, format!("Write the filter without {name}: behind a Python function nothing is pushed to the source and every row is read")),
         false => draft,
     };
-    let draft = draft.remedy(RemedyKind::Code, format!("Replace {name} by built-in functions (pyspark.sql.functions): they run inside the JVM, without moving rows"));
+    let draft = draft.remedy(
+        RemedyKind::Code,
+        format!(
+            "Replace {name} by built-in functions (pyspark.sql.functions): they run inside the JVM, without moving rows"
+        ),
+    );
     let draft = match rows {
         true => draft
             .remedy(RemedyKind::Code, "If it must be Python, take batches: a pandas function, or Arrow for plain ones")
             .snippet("@udf(returnType=…, useArrow=True)\n# or\n@pandas_udf(\"…\")"),
-        false => draft.remedy(RemedyKind::Code, "It runs on Arrow batches already; work on whole columns inside it, without loops over rows"),
+        false => draft.remedy(
+            RemedyKind::Code,
+            "It runs on Arrow batches already; work on whole columns inside it, without loops over rows",
+        ),
     };
     draft
         .not("starting the workers", "their start and set-up are counted apart")

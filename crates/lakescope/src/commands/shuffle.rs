@@ -180,7 +180,10 @@ fn text(answer: &Answer<'_>, width: usize) -> String {
     }
     line("partitions", partitions(answer));
     line("a task reads", format!("{}, the largest {}", bytes(o.task_bytes), bytes(o.largest_bytes)));
-    line("waves", format!("{} tasks on {} slots: {} rounds", Count(o.tasks as u64), Count(given.cores as u64), o.waves));
+    line(
+        "waves",
+        format!("{} tasks on {} slots: {} rounds", Count(o.tasks as u64), Count(given.cores as u64), o.waves),
+    );
     line("the stage", format!("takes {}, a usual task {}", Millis(o.stage_ms), Millis(o.task_ms)));
     line("waiting", waiting(given, o));
     line("memory", memory(given, o));

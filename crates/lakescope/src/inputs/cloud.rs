@@ -50,12 +50,8 @@ pub fn find(address: &str, as_text: bool) -> Result<Findings> {
     let hint = |error: object_store::Error| explained(address, &scheme, error);
     let store = open(&url, &scheme).map_err(hint)?;
     let base = address.split_at(address.len() - url.path().trim_start_matches('/').len().min(address.len())).0;
-    let mut bucket = Bucket {
-        store,
-        runtime: Arc::new(runtime),
-        base: base.trim_end_matches('/').to_owned(),
-        below: String::new(),
-    };
+    let mut bucket =
+        Bucket { store, runtime: Arc::new(runtime), base: base.trim_end_matches('/').to_owned(), below: String::new() };
     if !address.ends_with('/')
         && let Some(size) = bucket.size(&path).map_err(hint)?
     {
@@ -97,12 +93,16 @@ fn open(url: &Url, scheme: &ObjectStoreScheme) -> object_store::Result<Arc<dyn O
 fn explained(address: &str, scheme: &ObjectStoreScheme, error: object_store::Error) -> Error {
     let variables = match scheme {
         ObjectStoreScheme::AmazonS3 => "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT",
-        ObjectStoreScheme::MicrosoftAzure => "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or AZURE_CLIENT_ID",
+        ObjectStoreScheme::MicrosoftAzure => {
+            "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or AZURE_CLIENT_ID"
+        }
         _ => "GOOGLE_APPLICATION_CREDENTIALS",
     };
     let next = match &error {
         object_store::Error::NotFound { .. } => "check the bucket's name and the path".to_owned(),
-        object_store::Error::PermissionDenied { .. } => "check that this identity may list and read the path".to_owned(),
+        object_store::Error::PermissionDenied { .. } => {
+            "check that this identity may list and read the path".to_owned()
+        }
         _ => format!("check the address and {variables}"),
     };
     let said = error.to_string();
@@ -199,12 +199,7 @@ impl Pieces {
 
 /// One piece. The client repeats a request that fails; a connection that breaks while bytes come
 /// is begun anew here.
-async fn piece(
-    store: &dyn ObjectStore,
-    path: &Path,
-    from: u64,
-    to: u64,
-) -> object_store::Result<bytes::Bytes> {
+async fn piece(store: &dyn ObjectStore, path: &Path, from: u64, to: u64) -> object_store::Result<bytes::Bytes> {
     const TRIES: u32 = 4;
     let mut tried = 0;
     loop {

@@ -81,7 +81,9 @@ fn remote(_scheme: &str, input: &str, as_text: bool) -> Result<Findings> {
 
 #[cfg(not(feature = "cloud"))]
 fn remote(scheme: &str, input: &str, _as_text: bool) -> Result<Findings> {
-    bail!("cannot read {input}: this build reads no {scheme}:// addresses; build with `--features cloud`, or copy it first")
+    bail!(
+        "cannot read {input}: this build reads no {scheme}:// addresses; build with `--features cloud`, or copy it first"
+    )
 }
 
 /// The scheme of a URL; a Windows drive letter is none.

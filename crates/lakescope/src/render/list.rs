@@ -61,7 +61,8 @@ pub fn list_text(reports: &[Report], look: &Look) -> String {
 /// A table of applications for a ticket.
 #[must_use]
 pub fn list_markdown(reports: &[Report]) -> String {
-    let mut out = String::from("| Severity | Application | Ran | Saves | Finding |\n| --- | --- | ---: | ---: | --- |\n");
+    let mut out =
+        String::from("| Severity | Application | Ran | Saves | Finding |\n| --- | --- | ---: | ---: | --- |\n");
     for report in reports {
         let row = row(report);
         let severity = report.summary.severity.map_or("fine", words::severity);

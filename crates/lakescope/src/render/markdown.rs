@@ -64,7 +64,12 @@ fn finding(out: &mut String, chapter: &Chapter<'_>, report: &Report, look: &Look
     let mut facts = vec![format!("{}, {}", words::severity(root.severity), words::certainty(root.confidence))];
     facts.extend(words::place(&root.scope).iter().map(|part| escaped(part)));
     if let Some(saved) = words::saved(root, report.application.wall_ms, look.money.as_ref()) {
-        facts.push(format!("{}{}{}", if saved.time.is_some() { "saves " } else { "" }, escaped(&saved.range), escaped(&saved.beside)));
+        facts.push(format!(
+            "{}{}{}",
+            if saved.time.is_some() { "saves " } else { "" },
+            escaped(&saved.range),
+            escaped(&saved.beside)
+        ));
     }
     facts.push(code(&root.id));
     put(out, format_args!("{}\n", facts.join(" · ")));
@@ -123,10 +128,12 @@ fn counterfactuals(out: &mut String, report: &Report) {
     if report.summary.counterfactuals.is_empty() {
         return;
     }
-    put(out, format_args!("\n### What if\n\n| Change | Slots | Run time | Core time |\n| --- | ---: | ---: | ---: |\n"));
+    put(
+        out,
+        format_args!("\n### What if\n\n| Change | Slots | Run time | Core time |\n| --- | ---: | ---: | ---: |\n"),
+    );
     for other in &report.summary.counterfactuals {
-        let (slots, wall, core) =
-            (words::slots(other.slots), Millis(other.wall_ms), words::core_time(other.core_ms));
+        let (slots, wall, core) = (words::slots(other.slots), Millis(other.wall_ms), words::core_time(other.core_ms));
         put(out, format_args!("| {} | {slots} | {wall} | {core} |\n", cell(&other.change)));
     }
 }

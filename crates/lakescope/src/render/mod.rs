@@ -4,6 +4,7 @@
 //! the log in its own way. Nothing here reads or prints.
 
 mod clean;
+mod compare;
 mod html;
 mod json;
 mod list;
@@ -13,6 +14,7 @@ mod text;
 mod words;
 
 pub use clean::{clean, one_line};
+pub use compare::{compare_html, compare_markdown, compare_text};
 pub use html::html;
 pub use json::json;
 pub use list::{list_html, list_markdown, list_text};

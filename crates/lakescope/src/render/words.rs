@@ -284,12 +284,17 @@ pub struct Saved {
 #[must_use]
 pub fn saved(finding: &Finding, wall_ms: i64, money: Option<&Money>) -> Option<Saved> {
     let estimate = finding.estimate.as_ref()?;
-    let cost = money.filter(|m| m.amount(estimate.saved_core_ms) >= 0.005).map(|m| format!(", {}", m.of(estimate.saved_core_ms)));
+    let cost = money
+        .filter(|m| m.amount(estimate.saved_core_ms) >= 0.005)
+        .map(|m| format!(", {}", m.of(estimate.saved_core_ms)));
     let cost = cost.unwrap_or_default();
     if estimate.saved_ms_high <= 0 {
         let core = core_time(estimate.saved_core_ms);
-        return (estimate.saved_core_ms > 0)
-            .then(|| Saved { time: None, range: format!("no effect on the run time, {core}"), beside: cost });
+        return (estimate.saved_core_ms > 0).then(|| Saved {
+            time: None,
+            range: format!("no effect on the run time, {core}"),
+            beside: cost,
+        });
     }
     let (low, high) = (Millis(estimate.saved_ms_low).to_string(), Millis(estimate.saved_ms_high).to_string());
     let range = match low == high || estimate.saved_ms_low <= 0 {
@@ -297,11 +302,7 @@ pub fn saved(finding: &Finding, wall_ms: i64, money: Option<&Money>) -> Option<S
         false => format!("{low} to {high}"),
     };
     let whole = if wall_ms > 0 { format!(" of {}", Millis(wall_ms)) } else { String::new() };
-    Some(Saved {
-        time: Some(Millis(-estimate.saved_ms.max(1)).to_string()),
-        range,
-        beside: format!("{whole}{cost}"),
-    })
+    Some(Saved { time: Some(Millis(-estimate.saved_ms.max(1)).to_string()), range, beside: format!("{whole}{cost}") })
 }
 
 /// Core time: `3.2 core-hours`, `41 core-seconds`.
@@ -431,9 +432,8 @@ pub fn more(more: &[(String, u32)]) -> Option<String> {
 /// Joins numbers and their units with no-break spaces, so that no line breaks inside `12 m 15 s`.
 #[must_use]
 pub fn glued(text: &str) -> String {
-    const UNITS: [&str; 19] = [
-        "ms", "s", "m", "h", "d", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "KB", "MB", "GB", "TB", "×", "%", "M", "G",
-    ];
+    const UNITS: [&str; 19] =
+        ["ms", "s", "m", "h", "d", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "KB", "MB", "GB", "TB", "×", "%", "M", "G"];
     let mut out = String::with_capacity(text.len() + 8);
     let mut words = text.split(' ').peekable();
     let mut before_unit = false;

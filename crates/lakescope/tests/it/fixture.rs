@@ -83,13 +83,7 @@ fn summary() -> Summary {
 }
 
 fn evidence(metric: &str, value: impl Into<Value>, unit: &str, threshold: Option<f64>, location: &str) -> Evidence {
-    Evidence {
-        metric: metric.into(),
-        value: value.into(),
-        unit: unit.into(),
-        threshold,
-        location: location.into(),
-    }
+    Evidence { metric: metric.into(), value: value.into(), unit: unit.into(), threshold, location: location.into() }
 }
 
 fn skew() -> Finding {

@@ -12,7 +12,7 @@ static FAILURE: LazyLock<RegexSet> = LazyLock::new(|| {
     set(&[
         // Exceptions and errors by class, JVM and Python.
         r"(?:^|[\s:('\x22])(?:[a-z_][\w]*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable|ClosedChannel)\b",
-        r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?::|$)",
+        r"^(?:[a-z_]\w*\.)*(?:[A-Z]\w*)?(?:Error|Exception|Interrupt)(?::|$)",
         r"^Traceback \(most recent call last\)",
         r"\[[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)*\]",
         r"^Exception in thread ",
@@ -22,7 +22,7 @@ static FAILURE: LazyLock<RegexSet> = LazyLock::new(|| {
         r"\bExecutorLostFailure\b|\bFetchFailed\(",
         r"\bLost executor \S+ on ",
         r"\bRemoving executor \S+ with no recent heartbeats",
-        r"\b[Rr]equesting driver to remove executor|\bExecutor \S+ on \S+ (?:was )?removed",
+        r"\b[Rr]equesting driver to remove executor|\bExecutor \S+ on \S+ (?:was |is )?(?:removed|decommissioned)",
         r"\bfailed \d+ times?; aborting job|\bJob aborted\b",
         // Containers and machines.
         r"\b[Kk]illed by YARN|\bmemory used\. ?(?:Killing|Consider)|(?:physical|virtual) memory used",

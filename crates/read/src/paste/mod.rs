@@ -83,9 +83,11 @@ fn kind_of(app: &Application, pasted: &Pasted) -> PasteKind {
     }
 }
 
-/// Plans in the text; the seam to the reader of `explain()` output.
-fn plans(_text: &str) -> Vec<model::Plan> {
-    Vec::new()
+/// Plans in the text. A driver log without one is not searched line by line for trees.
+fn plans(text: &str) -> Vec<model::Plan> {
+    let signs = ["== ", "+- ", ":- ", "Scan", "Exchange", "Join"];
+    let may_hold = signs.iter().any(|sign| text.contains(sign));
+    if may_hold { crate::plan::parse_text(start_of(text, MAX_TEXT_BYTES)) } else { Vec::new() }
 }
 
 /// The first `limit` bytes, cut at a character.
@@ -101,4 +103,85 @@ fn start_of(text: &str, limit: usize) -> &str {
 #[allow(clippy::expect_used)]
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a constant pattern compiles")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kind(text: &str, kind: PasteKind) {
+        assert_eq!(detect(text), kind, "{text}");
+    }
+
+    #[test]
+    fn tells_pastes_apart() {
+        kind("25/11/04 02:14:43 ERROR YarnScheduler: Lost executor 1 on w: worker lost", PasteKind::Stack);
+        kind("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: x", PasteKind::Stack);
+        kind("== Physical Plan ==\n*(1) Filter (a#1 > 2)\n+- FileScan parquet [a#1]", PasteKind::Plan);
+        kind(
+            "Metric\tMin\t25th percentile\tMedian\t75th percentile\tMax\nDuration\t1 s\t1 s\t1 s\t2 s\t9 s",
+            PasteKind::StageMetrics,
+        );
+        kind("{\"stage\":{\"id\":1},\"summary\":{}}", PasteKind::StageMetrics);
+        kind("{\"batchId\":1,\"durationMs\":{\"addBatch\":3}}", PasteKind::Streaming);
+        kind("Why does VACUUM start 200 jobs?", PasteKind::Question);
+        kind("", PasteKind::Question);
+        assert_eq!(read("words", Some(PasteKind::Plan)).pasted.map(|p| p.kind), Some(PasteKind::Plan));
+    }
+
+    #[test]
+    fn a_log_of_megabytes_is_bounded() {
+        let line = "25/11/04 02:14:43 WARN TaskSetManager: Lost task 1.0 in stage 3.0 (TID 9) (h executor 1): java.io.IOException: no\n\tat a.B.c(B.scala:1)\n";
+        let app = read(&line.repeat(20_000), None);
+        let pasted = app.pasted.unwrap_or_default();
+        assert_eq!(pasted.incidents.len(), MAX_INCIDENTS);
+        assert_eq!(pasted.incidents_left_out, 20_000 - MAX_INCIDENTS as u64);
+        assert!(pasted.text.len() <= MAX_TEXT_BYTES);
+        // One endless trace stays one incident.
+        let endless = format!("java.io.IOException: no\n{}", "\tat a.B.c(B.scala:1)\n".repeat(100_000));
+        let pasted = read(&endless, None).pasted.unwrap_or_default();
+        assert_eq!(pasted.incidents.len(), 1);
+        assert!(pasted.incidents[0].stack.len() <= MAX_STACK_BYTES + 64);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in "\\PC{0,400}") {
+            let _ = read(&text, None);
+        }
+
+        #[test]
+        fn nor_one_made_of_what_it_looks_for(parts in proptest::collection::vec(0..PIECES.len(), 0..60)) {
+            let text: String = parts.into_iter().map(|at| PIECES[at]).collect();
+            let _ = read(&text, None);
+        }
+    }
+
+    const PIECES: [&str; 24] = [
+        "\n",
+        " ",
+        "\t",
+        "{",
+        "}",
+        "[",
+        "]",
+        "'",
+        "\"",
+        ": ",
+        "Lost task 1.0 in stage 2.0 (TID 3",
+        ") (h executor 4): ",
+        "java.lang.OutOfMemoryError",
+        "Caused by: ",
+        "Traceback (most recent call last):",
+        "  File \"",
+        "\tat ",
+        "25/11/04 02:14:43 ERROR X: ",
+        "durationMs",
+        "Duration 1 s 2 s",
+        "[DELTA_CONCURRENT_APPEND]",
+        "FetchFailed(BlockManagerId(",
+        "ü→🎉",
+        "99999999999999999999",
+    ];
 }

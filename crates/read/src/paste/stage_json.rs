@@ -135,9 +135,8 @@ fn summary_facts(value: &Value) -> PastedSummary {
 
 fn read_app(facts: &Value, app: &mut Application, pasted: &mut PastedSummary) {
     if let Some(wall) = integer(&facts["wall_ms"]) {
+        // Not as start and end of the application: what ran besides the stage is not known.
         pasted.app_wall_ms = Some(wall);
-        app.started_ms = Some(0);
-        app.ended_ms = Some(wall);
     }
     let executors = u32_of(&facts["executors"]).unwrap_or_default().min(MAX_ROWS as u32);
     let cores = u32_of(&facts["cores_per_executor"]).unwrap_or(1);
@@ -407,7 +406,7 @@ mod tests {
         assert_eq!(stage.quantiles(Metric::ShuffleReadBytes).median, 3);
         let pasted = stage.pasted.as_ref().unwrap();
         assert_eq!((pasted.null_share, pasted.aqe_skew_join, pasted.slots), (Some(0.4), Some(false), Some(4.0)));
-        assert_eq!((app.wall_ms(), app.executors.len()), (20_000, 2));
+        assert_eq!((pasted.app_wall_ms, app.executors.len()), (Some(20_000), 2));
         assert!(!app.conf_bool("spark.sql.adaptive.skewJoin.enabled", true));
     }
 

@@ -18,7 +18,6 @@ pub(super) fn read(value: &Value, app: &mut Application) {
         query.batches.sort_by_key(|b| b.id);
         // Spark repeats the last progress while it waits.
         query.batches.dedup_by_key(|b| b.id);
-        query.started_ms = query.batches.first().and_then(|b| b.started_ms);
     }
 }
 

@@ -14,6 +14,14 @@ static COMPLETED: LazyLock<Regex> =
 static STAGE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?i)\bstage\s*:?\s*(\d+)(?:\s*\(Attempt\s*:?\s*(\d+)\)|\.(\d+))?"));
 
+static SLOTS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\b(\d[\d,]*) (?:slots|cores)\b"));
+static NULLS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)(\d+(?:\.\d+)?) ?% (?:of [^\n%]{0,40})?nulls?\b"));
+static NODE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"\b(?:SortMergeJoin|ShuffledHashJoin|HashAggregate|SortAggregate|ObjectHashAggregate|Window)\b *[\[(][^\n]*",
+    )
+});
+
 /// Labels of the page (2.x to 4.x) with the metric of the cell and of the records behind it.
 /// Longer labels stand before those that they begin with.
 const LABELS: [(&str, Metric, Option<Metric>); 21] = [
@@ -58,11 +66,22 @@ pub(super) fn read(text: &str, app: &mut Application) {
             summary.quantiles.push((metric, quantiles));
         }
     }
+    words_around(text, &mut summary);
     let (id, attempt) = stage_of(text);
     let mut stage = Stage::new(id, attempt);
     stage.num_tasks = u32::try_from(count).unwrap_or(u32::MAX);
     stage.pasted = Some(summary);
     app.stages.push(stage);
+}
+
+/// What people write beside the table: the operator, the share of NULL, the slots. A stage takes
+/// at least as long as its slowest task, and as its work takes on its slots.
+fn words_around(text: &str, summary: &mut PastedSummary) {
+    summary.slots = SLOTS.captures(text).and_then(|m| units::count(&m[1])).map(|n| n as f64).filter(|&n| n > 0.0);
+    summary.null_share = NULLS.captures(text).and_then(|m| m[1].parse::<f64>().ok()).map(|percent| percent / 100.0);
+    summary.node = NODE.find(text).map(|m| m.as_str().trim().to_owned());
+    let duration = summary.quantiles.iter().find(|(m, _)| *m == Metric::DurationMs).map(|(_, q)| *q);
+    summary.wall_ms = duration.map(|q| q.max.max((q.sum as f64 / summary.slots.unwrap_or(f64::MAX)) as i64));
 }
 
 fn row(line: &str) -> Vec<(Metric, Quantiles)> {
@@ -186,6 +205,16 @@ mod tests {
         assert_eq!((stage.id, stage.attempt, stage.num_tasks), (14, 1, 20));
         let gc = stage.quantiles(Metric::GcMs);
         assert_eq!((gc.count, gc.sum), (20, 145));
+    }
+
+    #[test]
+    fn words_beside_the_table() {
+        let mut app = Application::default();
+        let text = "SortMergeJoin [k#1], [k#2], LeftOuter on 20 slots, 40 % of the keys are NULL\nSummary Metrics\nDuration\t1 s\t1 s\t1 s\t2 s\t90 s";
+        read(text, &mut app);
+        let pasted = app.stages[0].pasted.as_ref().unwrap();
+        assert!(pasted.node.as_deref().unwrap().starts_with("SortMergeJoin [k#1]"));
+        assert_eq!((pasted.slots, pasted.null_share, pasted.wall_ms), (Some(20.0), Some(0.4), Some(90_000)));
     }
 
     #[test]

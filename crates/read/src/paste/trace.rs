@@ -24,7 +24,7 @@ static LOST_EXECUTOR: LazyLock<[Regex; 7]> = LazyLock::new(|| {
         pattern(r"Removing executor (?<id>\S+) with (?<why>no recent heartbeats.*)"),
         pattern(r"Lost executor (?<id>\S+) on (?<host>[^\s:]+)(?::\d+)?:\s*(?<why>.*)"),
         pattern(r"[Rr]equesting driver to remove executor (?<id>\S+) for reason:?\s*(?<why>.*)"),
-        pattern(r"Executor (?<id>\S+) on (?<host>[^\s:]+) (?:was )?removed[:,]?\s*(?<why>.*)"),
+        pattern(r"Executor (?<id>\S+) on (?<host>[^\s:]+) (?:was |is )?(?<why>removed.*|decommissioned.*)"),
         pattern(r"[Ee]xecutor with id (?<id>\S+) (?<why>.*)"),
         pattern(r"(?i)decommission(?:ing|ed)?(?: of)? executors?:? \[?(?<id>\d+)(?<why>.*)"),
         pattern(
@@ -49,7 +49,7 @@ static FETCH: LazyLock<Regex> =
 /// `java.lang.X (message) [duplicate 1]`, `ValueError: bad`.
 static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^(?<class>(?:[a-z_]\w*\.)*(?:[A-Z][\w$]*\.)*[A-Z][\w$]*(?:Exception|Error|Throwable|Interrupt|Exit|Failure|Conflict))(?:\s*:\s*(?<msg>.*)| \((?<msg2>.*)\)(?: \[duplicate \d+\])?)?$",
+        r"^(?<class>(?:[a-z_]\w*\.)*(?:[A-Z][\w$]*\.)*(?:[A-Z][\w$]*(?:Exception|Error|Throwable|Interrupt|Exit|Failure|Conflict)|Exception|Error))(?:\s*:\s*(?<msg>.*)| \((?<msg2>.*)\)(?: \[duplicate \d+\])?)?$",
     )
 });
 
@@ -106,13 +106,22 @@ const FOLLOW_UPS: [&str; 6] = [
 /// Fills class, message, place and origin of an incident from its first line and the rest.
 pub(super) fn fill(first: &str, rest: &str, incident: &mut Incident) {
     fill_place(first, rest, incident);
-    let chosen = choose(first, rest);
+    let mut chosen = choose(first, rest);
+    if let Some(found) = &mut chosen
+        && found.message.is_empty()
+        && !found.carrier
+    {
+        found.message = message_below(&found.class, first, rest);
+    }
     let outer = without_task(first);
     incident.message = match &chosen {
         Some(found) => found.message.clone(),
         None => told_of_loss(incident).unwrap_or(outer).to_owned(),
     };
-    if let Some(why) = reason_of_loss(first)
+    // Kubernetes breaks the line before the reason.
+    let why =
+        reason_of_loss(first).map(|why| if why.is_empty() { rest.lines().next().unwrap_or_default() } else { why });
+    if let Some(why) = why
         && !why.is_empty()
         && matches!(incident.origin, Origin::Executor | Origin::TaskOfLostExecutor)
     {
@@ -126,6 +135,16 @@ pub(super) fn fill(first: &str, rest: &str, incident: &mut Incident) {
     incident.stack.push_str(rest);
     let text = [incident.message.as_str(), first, rest].join("\n");
     incident.error_class = error_class_of(incident.class.as_deref(), &text).map(Text::from);
+}
+
+/// The line below a class that stands alone: some tools break the line after it.
+fn message_below(class: &str, first: &str, rest: &str) -> String {
+    let mut lines = std::iter::once(first).chain(rest.lines()).skip_while(|line| !line.trim_end().ends_with(class));
+    lines.next();
+    let below = lines.next().unwrap_or_default();
+    let is_frame =
+        below.starts_with([' ', '\t']) || ["Caused by", "Driver stack", "..."].iter().any(|s| below.starts_with(s));
+    if is_frame { String::new() } else { below.to_owned() }
 }
 
 fn told_of_loss(incident: &Incident) -> Option<&'static str> {
@@ -184,7 +203,8 @@ fn fill_executor(first: &str, incident: &mut Incident) {
 /// The reason behind `Lost executor 1 on wrk-07: `, in the line's own words.
 fn reason_of_loss(first: &str) -> Option<&str> {
     let found = EXECUTOR_LOST.captures(first).or_else(|| LOST_EXECUTOR.iter().find_map(|p| p.captures(first)))?;
-    Some(found.name("why")?.as_str().trim())
+    let why = found.name("why")?.as_str().trim();
+    Some(why.strip_prefix("removed").map_or(why, |w| w.trim_start_matches([':', ',', ' '])))
 }
 
 fn number(found: &Captures<'_>, name: &str) -> Option<u32> {

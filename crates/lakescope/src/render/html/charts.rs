@@ -2,14 +2,14 @@
 
 use model::Millis;
 
-pub const MARK: &str = "<circle cx=\"8\" cy=\"8\" r=\"6.2\"/><path d=\"M2.4 9.5c1.9-1.5 3.7-1.5 5.6 0s3.7 1.5 5.6 0M5 5.7h6\"/>";
+pub const MARK: &str =
+    "<circle cx=\"8\" cy=\"8\" r=\"6.2\"/><path d=\"M2.4 9.5c1.9-1.5 3.7-1.5 5.6 0s3.7 1.5 5.6 0M5 5.7h6\"/>";
 pub const CHECK: &str = "<circle cx=\"8\" cy=\"8\" r=\"6\"/><path d=\"m5.3 8.2 1.9 1.9 3.6-4\"/>";
 pub const CROSS: &str = "<path d=\"M5.5 2h5L14 5.5v5L10.5 14h-5L2 10.5v-5zM6 6l4 4M10 6l-4 4\"/>";
 pub const TRIANGLE: &str = "<path d=\"M8 2.2 14.3 13.5H1.7zM8 6.5v3.2M8 11.7v.1\"/>";
 pub const CHEVRON: &str = "<path d=\"m6 4 4 4-4 4\"/>";
 pub const FOLLOWS: &str = "<path d=\"M4 2.5v6a2 2 0 0 0 2 2h6M9.5 8l2.5 2.5L9.5 13\"/>";
-pub const WRENCH: &str =
-    "<path d=\"M13.7 4.6a3.6 3.6 0 0 1-4.9 4.2L4.6 13a1.5 1.5 0 0 1-2.1-2.1l4.2-4.2a3.6 3.6 0 0 1 4.2-4.9L8.7 4l.6 2.1 2.1.6z\"/>";
+pub const WRENCH: &str = "<path d=\"M13.7 4.6a3.6 3.6 0 0 1-4.9 4.2L4.6 13a1.5 1.5 0 0 1-2.1-2.1l4.2-4.2a3.6 3.6 0 0 1 4.2-4.9L8.7 4l.6 2.1 2.1.6z\"/>";
 
 /// An icon of 16 by 16 in the colour of the text around it.
 pub fn icon(paths: &str) -> String {
@@ -24,9 +24,36 @@ pub fn clock(epoch_ms: i64) -> Option<(String, String)> {
 
 /// Round durations that people name on an axis, ms.
 const STEPS_MS: [i64; 30] = [
-    1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000,
-    1_200_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000, 172_800_000,
-    604_800_000, 2_592_000_000,
+    1,
+    2,
+    5,
+    10,
+    20,
+    50,
+    100,
+    200,
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    30_000,
+    60_000,
+    120_000,
+    300_000,
+    600_000,
+    1_200_000,
+    1_800_000,
+    3_600_000,
+    7_200_000,
+    10_800_000,
+    21_600_000,
+    43_200_000,
+    86_400_000,
+    172_800_000,
+    604_800_000,
+    2_592_000_000,
 ];
 
 /// The finest round step that cuts a length into at most `most` pieces.

@@ -165,7 +165,8 @@ fn budget(report: &Report) -> String {
     }
     let (mut bar, mut legend) = (String::new(), String::new());
     for part in words::parts(&report.summary.time) {
-        let (class, name, time) = (budget_class(Budget::of(part)), escaped(&part.name), say(&Millis(part.ms).to_string()));
+        let (class, name, time) =
+            (budget_class(Budget::of(part)), escaped(&part.name), say(&Millis(part.ms).to_string()));
         let share = part.ms as f64 / total as f64 * 100.0;
         bar.push_str(&format!("<i class=\"{class}\" style=\"flex:{share:.3}\" title=\"{name}: {time}\"></i>"));
         legend.push_str(&format!("<span><i class=\"{class}\"></i><b>{time}</b> {name}</span>"));

@@ -245,7 +245,10 @@ mod tests {
     #[test]
     fn a_long_word_is_broken_and_wide_ones_are_measured() {
         assert_eq!(flowed(20, "", &"x".repeat(45)).lines().map(str::len).collect::<Vec<_>>(), [20, 20, 5]);
-        assert_eq!(flowed(20, "", &"表".repeat(25)).lines().map(|l| l.chars().count()).collect::<Vec<_>>(), [10, 10, 5]);
+        assert_eq!(
+            flowed(20, "", &"表".repeat(25)).lines().map(|l| l.chars().count()).collect::<Vec<_>>(),
+            [10, 10, 5]
+        );
     }
 
     #[test]
