@@ -20,7 +20,7 @@ SHOP = "/tmp/shop"  # the one path in the log, so it has to be the same for ever
 TARGET = pathlib.Path(__file__).resolve().parent / "shop_daily.zstd"
 
 ORDERS = 16_000_000
-DELIVERIES = 2_500_000
+DELIVERIES = 4_000_000
 CUSTOMERS = 900_000
 PRODUCTS = 4_000
 GUEST = 0  # every order without an account is booked on this customer
@@ -39,7 +39,7 @@ def make_input(spark):
     save(
         spark.range(ORDERS, numPartitions=8).select(
             F.col("id").alias("order_id"),
-            F.when(pick("guest", 100) < 76, GUEST).otherwise(1 + pick("customer", CUSTOMERS - 1)).alias("customer_id"),
+            F.when(pick("guest", 100) < 82, GUEST).otherwise(1 + pick("customer", CUSTOMERS - 1)).alias("customer_id"),
             pick("product", PRODUCTS).alias("product_id"),
             (1 + pick("quantity", 5)).cast("int").alias("quantity"),
             (pick("amount", 20_000) / 100).alias("amount"),
@@ -84,7 +84,9 @@ def run_job(spark):
         spark.sparkContext.setJobDescription(text)
 
     step("sales by day, category and segment")
-    fingerprint = F.sha2(F.concat_ws("|", "email", "order_id", "amount", "day"), 512)
+    account = F.regexp_replace("email", "@.*", "")
+    pseudonym = F.sha2(F.concat_ws("|", F.lit("shop"), account), 512)
+    fingerprint = F.sha2(F.concat_ws("|", pseudonym, "order_id", "amount", "day"), 512)
     sales = (
         table("orders")
         .join(F.broadcast(table("products")), "product_id")
@@ -93,6 +95,7 @@ def run_job(spark):
         .agg(
             F.sum("amount").alias("amount"),
             F.count("*").alias("orders"),
+            F.approx_count_distinct(pseudonym).alias("buyers"),
             F.approx_count_distinct(fingerprint).alias("distinct_orders"),
         )
     )
@@ -155,8 +158,8 @@ def find_spark():
 def make_sample():
     shutil.rmtree(SHOP, ignore_errors=True)
     os.makedirs(f"{SHOP}/log")
-    # A log tells where Spark is installed, who ran it and on which host. These make all
-    # three the same everywhere.
+    # A log tells where Spark is installed, who ran it and on which host and kernel. These
+    # make them the same everywhere.
     os.symlink(find_spark(), f"{SHOP}/spark")
     shutil.copy(__file__, f"{SHOP}/shop_daily.py")
     env = {
@@ -166,7 +169,7 @@ def make_sample():
         "SPARK_LOCAL_HOSTNAME": "localhost",
         "SPARK_USER": "spark",
         "PYSPARK_PYTHON": sys.executable,
-        "JDK_JAVA_OPTIONS": "-Duser.name=spark -Duser.home=/tmp/shop",
+        "JDK_JAVA_OPTIONS": "-Duser.name=spark -Duser.home=/tmp/shop -Dos.version=6.1",
     }
     if "JAVA_HOME" in os.environ:
         env["JAVA_HOME"] = os.environ["JAVA_HOME"]

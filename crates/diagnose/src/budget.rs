@@ -282,10 +282,17 @@ mod tests {
             -10..10_000_i64,
         )
             .prop_map(|(executors, tasks, start, length)| {
-                let mut app = Application { started_ms: Some(start), ended_ms: Some(start + length), ..Application::default() };
+                let mut app =
+                    Application { started_ms: Some(start), ended_ms: Some(start + length), ..Application::default() };
                 for (cores, added, stays) in executors {
                     let removed_ms = stays.map(|s| added + s);
-                    app.executors.push(Executor { cores, added: true, added_ms: Some(added), removed_ms, ..Executor::default() });
+                    app.executors.push(Executor {
+                        cores,
+                        added: true,
+                        added_ms: Some(added),
+                        removed_ms,
+                        ..Executor::default()
+                    });
                 }
                 app.stages = (0..3).map(|id| Stage::new(id, 0)).collect();
                 for (id, (stage, launch, duration, run, status)) in tasks.into_iter().enumerate() {

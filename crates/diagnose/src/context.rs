@@ -1,6 +1,7 @@
 //! What every rule needs to know, computed once: stages with their figures, the operators they
 //! ran, the slots they had, and the model of the run.
 
+use crate::blame::Blame;
 use crate::config::Config;
 use crate::run_model::{self, Change, RunModel};
 use crate::slots::Slots;
@@ -25,6 +26,8 @@ pub struct Context<'a> {
     pub run: Option<RunModel>,
     /// Wall time of the application, ms; 0 when unknown.
     pub wall_ms: i64,
+    /// What went wrong, and which of it is to blame.
+    pub blame: Blame,
 }
 
 /// A stage attempt with its figures.
@@ -154,7 +157,7 @@ impl<'a> Context<'a> {
             })
             .collect();
         let run = app.pasted.is_none().then(|| RunModel::new(app, &slots)).flatten();
-        Self { app, config, stages, slots, run, wall_ms: app.wall_ms() }
+        Self { app, config, stages, slots, run, wall_ms: app.wall_ms(), blame: Blame::of(app) }
     }
 
     /// Wall time that severities are measured against: the application's, else what a paste says.

@@ -22,20 +22,33 @@
 //! never concludes from a name: renaming an application, a table or an operator's alias changes
 //! nothing.
 
+pub mod blame;
 pub mod budget;
+pub mod cause;
 mod cold;
+pub mod compare;
 mod config;
 pub mod context;
 pub mod draft;
+pub mod failure;
 pub mod figures;
+pub mod gaps;
+pub mod incidents;
+pub mod plan_reading;
+pub mod plan_text;
+pub mod plans;
+pub mod queries;
 mod report;
 pub mod rules;
 pub mod run_model;
+pub mod shuffle;
+pub mod signature;
 pub mod sizing;
 mod sketch;
 pub mod slots;
 mod source_line;
 mod stage_model;
+pub mod streams;
 #[cfg(test)]
 mod testing;
 pub mod uneven;

@@ -406,7 +406,9 @@ mod tests {
             for &duration in durations {
                 let at = (0..slots).min_by_key(|&i| free[i]).unwrap_or(0);
                 let mut row = TaskRow::new(0);
-                row.set(Metric::LaunchMs, free[at]).set(Metric::FinishMs, free[at] + duration).set(Metric::RunMs, duration);
+                row.set(Metric::LaunchMs, free[at])
+                    .set(Metric::FinishMs, free[at] + duration)
+                    .set(Metric::RunMs, duration);
                 free[at] += duration;
                 stage.tasks.push(row);
             }

@@ -114,8 +114,7 @@ fn without_id(text: &str) -> String {
 
 fn number_after(text: &str, word: &str) -> Option<u64> {
     let rest = text.split_once(word)?.1;
-    let digits: String =
-        rest.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    let digits: String = rest.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
 

@@ -1,6 +1,6 @@
 //! From a stage to a line of the user's code (section 3 of the rules): never invented.
 
-use model::{Application, Stage};
+use model::{Application, SqlExecution, Stage};
 
 /// First frame outside Spark and the runtimes.
 const FOREIGN: [&str; 9] =
@@ -10,17 +10,38 @@ const FOREIGN: [&str; 9] =
 #[must_use]
 pub fn of_stage(app: &Application, stage: &Stage) -> Option<String> {
     let frame = user_frame(&stage.details);
-    frame.or_else(|| usable(&stage.name)).or_else(|| stage.call_site.as_deref().and_then(usable)).or_else(|| {
+    let own = |call_site: &str| usable(call_site).filter(|place| !is_frame_of(&stage.details, place));
+    frame.or_else(|| own(&stage.name)).or_else(|| stage.call_site.as_deref().and_then(own)).or_else(|| {
         let sql = stage.sql.and_then(|id| app.sql(id))?;
-        user_frame(&sql.details).or_else(|| usable(&sql.description))
+        of_sql(sql)
     })
+}
+
+/// The line that an SQL execution works for.
+#[must_use]
+pub fn of_sql(sql: &SqlExecution) -> Option<String> {
+    user_frame(&sql.details).or_else(|| usable(&sql.description).filter(|place| !is_frame_of(&sql.details, place)))
+}
+
+/// Whether a place is a frame of this stack. A stack without a user's frame is all Spark's and the
+/// JVM's, so a place in it (`FutureTask.java:264`) is theirs.
+fn is_frame_of(stack: &str, place: &str) -> bool {
+    stack.contains(&format!("({place})"))
 }
 
 /// First line of a stack that is not Spark's, Scala's, Java's or the Python gateway's.
 #[must_use]
 pub fn user_frame(stack: &str) -> Option<String> {
     let frame = stack.lines().map(str::trim).find(|l| !l.is_empty() && !FOREIGN.iter().any(|f| l.starts_with(f)))?;
-    (frame.contains(':') || frame.contains('(')).then(|| frame.to_owned())
+    (frame.contains(':') || frame.contains('(')).then(|| without_shell_names(frame).to_owned())
+}
+
+/// A line typed into a shell has a wrapper's name around it: `$line15.$read$$iw.<init>(<console>:25)`.
+fn without_shell_names(frame: &str) -> &str {
+    match frame.find("(<console>:") {
+        Some(at) => frame[at + 1..].trim_end_matches(')'),
+        None => frame,
+    }
 }
 
 /// `collect at jobs/report.py:10` names a line; `collect at NativeMethodAccessorImpl.java:0` does not.
@@ -43,5 +64,7 @@ mod tests {
         assert_eq!(usable("collect at /app/jobs/report.py:10").as_deref(), Some("/app/jobs/report.py:10"));
         assert_eq!(usable("parquet at NativeMethodAccessorImpl.java:0"), None);
         assert_eq!(usable("plain text"), None);
+        assert_eq!(user_frame("$line15.$read$$iw.<init>(<console>:25)").as_deref(), Some("<console>:25"));
+        assert!(is_frame_of("java.util.concurrent.FutureTask.run(FutureTask.java:264)", "FutureTask.java:264"));
     }
 }

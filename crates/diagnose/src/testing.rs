@@ -1,8 +1,8 @@
 //! Small made-up applications for the tests of rules.
 
 use model::{
-    Accumulator, Application, Exchange, Executor, Join, Job, Metric, Operator, Partitioning, PastedSummary, Plan, PlanMetric,
-    PlanNode, Quantiles, SqlExecution, Stage, StageStatus, TaskRow, TaskStatus,
+    Accumulator, Application, Exchange, Executor, Job, Join, Metric, Operator, Partitioning, PastedSummary, Plan,
+    PlanMetric, PlanNode, Quantiles, SqlExecution, Stage, StageStatus, TaskRow, TaskStatus,
 };
 
 /// A task to be placed on the first free slot.

@@ -326,17 +326,18 @@ fn condition_rejects_null(condition: &str, key: &str) -> bool {
 /// Whether a text names an identifier, not just a longer one that contains it.
 fn mentions(text: &str, key: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(key).any(|(at, _)| {
-        !text[..at].ends_with(inside) && !text[at + key.len()..].starts_with(inside) && !key.is_empty()
-    })
+    text.match_indices(key)
+        .any(|(at, _)| !text[..at].ends_with(inside) && !text[at + key.len()..].starts_with(inside) && !key.is_empty())
 }
 
 /// The operator of the stage whose rows out exceed its rows in the most.
 fn growth(cx: &Context<'_>, facts: &StageFacts<'_>, plan: &Plan) -> Option<(String, i64, i64)> {
     let rows = |n: usize| cx.metric(&plan.nodes[n], "number of output rows");
-    let candidates = facts.nodes.iter().copied().filter(|&n| {
-        matches!(plan.nodes[n].op, Operator::Join(_) | Operator::Generate { .. } | Operator::Expand)
-    });
+    let candidates = facts
+        .nodes
+        .iter()
+        .copied()
+        .filter(|&n| matches!(plan.nodes[n].op, Operator::Join(_) | Operator::Generate { .. } | Operator::Expand));
     let grown = candidates.filter_map(|n| {
         let inputs = plan.inputs(n);
         let rows_in = inputs.into_iter().filter_map(|i| rows_below(cx, plan, i)).max()?;

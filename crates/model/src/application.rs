@@ -126,6 +126,8 @@ pub struct Pasted {
     pub text: String,
     /// Failures and error lines found, in order.
     pub incidents: Vec<Incident>,
+    /// Failures and error lines past the limit of the reader.
+    pub incidents_left_out: u64,
     /// Plans found in it.
     pub plans: Vec<Plan>,
     /// File systems from a `df` listing.

@@ -33,6 +33,7 @@ mod application;
 mod column;
 mod executor;
 mod finding;
+mod fingerprint;
 mod incident;
 mod job;
 mod plan;

@@ -345,9 +345,10 @@ impl Plan {
     #[must_use]
     pub fn inputs(&self, node: usize) -> Vec<usize> {
         let mut found = Vec::new();
-        for &child in &self.nodes[node].children {
+        let mut open: Vec<usize> = self.nodes[node].children.iter().rev().copied().collect();
+        while let Some(child) = open.pop() {
             match self.nodes[child].op.is_wrapper() {
-                true => found.extend(self.inputs(child)),
+                true => open.extend(self.nodes[child].children.iter().rev()),
                 false => found.push(child),
             }
         }

@@ -181,16 +181,13 @@ impl Stage {
         {
             return q.sum;
         }
-        (0..self.tasks.len()).map(|row| self.tasks.value(metric, row)).sum()
+        (0..self.tasks.len()).fold(0, |sum: i64, row| sum.saturating_add(self.tasks.value(metric, row)))
     }
 
     /// First launch and last finish of its tasks, epoch ms; `None` without a finished task.
     #[must_use]
     pub fn span_ms(&self) -> Option<(i64, i64)> {
-        let rows = 0..self.tasks.len();
-        let begin = rows.clone().map(|r| self.tasks.value(Metric::LaunchMs, r)).filter(|&t| t > 0).min()?;
-        let end = rows.map(|r| self.tasks.value(Metric::FinishMs, r)).max()?;
-        (end >= begin).then_some((begin, end))
+        self.tasks.span_ms()
     }
 
     /// Last task finish minus first task launch, ms: without the time it waited to start.

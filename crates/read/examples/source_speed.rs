@@ -16,10 +16,7 @@ fn main() {
             Part::new(path.clone(), size, move || Ok(Box::new(File::open(&path)?)))
         })
         .collect();
-    let options = Options {
-        threads,
-        ..Options::default()
-    };
+    let options = Options { threads, ..Options::default() };
     let start = Instant::now();
     let mut lines = 0;
     let parse = |batch: &read::source::Batch| batch.lines().count() as u64;
@@ -29,17 +26,11 @@ fn main() {
     });
     let seconds = start.elapsed().as_secs_f64();
     let mb = stats.decoded_bytes() as f64 / 1e6;
-    println!(
-        "{lines} lines, {mb:.0} MB, {seconds:.2} s, {:.0} MB/s",
-        mb / seconds
-    );
+    println!("{lines} lines, {mb:.0} MB, {seconds:.2} s, {:.0} MB/s", mb / seconds);
     for part in stats.parts {
         println!("{} {} {} damages", part.name, part.codec, part.damage_count);
         part.damages.iter().take(5).for_each(|d| println!("  {d}"));
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status
-        .lines()
-        .filter(|l| l.starts_with("VmHWM"))
-        .for_each(|l| println!("{l}"));
+    status.lines().filter(|l| l.starts_with("VmHWM")).for_each(|l| println!("{l}"));
 }

@@ -25,6 +25,7 @@
 //! whether what it read is good.
 
 mod events;
+pub mod paste;
 pub mod plan;
 pub mod source;
 

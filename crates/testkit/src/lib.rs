@@ -3,8 +3,13 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)] // A test that cannot be set up should stop.
 
+pub mod cases;
 pub mod corpus;
+pub mod counts;
 pub mod encode;
+pub mod logs;
+pub mod rename;
+pub mod spark_history;
 
 use std::path::{Path, PathBuf};
 

@@ -19,8 +19,8 @@ pub fn run(_: &[String]) -> Result<Outcome> {
     let folder = shared.join("data/eventlogs");
     let mut apps: BTreeMap<String, Application> = BTreeMap::new();
     for log in testkit::corpus::manifest(&folder)? {
-        let bytes = testkit::plain(&folder.join(&log.file))?;
-        let app = testkit::read_bytes(&bytes)?;
+        let bytes = testkit::logs::plain(&folder.join(&log.file))?;
+        let app = testkit::logs::read_bytes(&bytes)?;
         check_model(&mut outcome, &log.file, &app);
         check_renamed(&mut outcome, &log.file, &app, &bytes)?;
         apps.insert(log.file.clone(), app);
@@ -48,7 +48,7 @@ fn check_model(outcome: &mut Outcome, name: &str, app: &Application) {
 
 /// Every column, table and application name of the log becomes another; findings stay.
 fn check_renamed(outcome: &mut Outcome, name: &str, app: &Application, bytes: &[u8]) -> Result<()> {
-    let other = testkit::read_bytes(&testkit::rename::rename(bytes, app))?;
+    let other = testkit::logs::read_bytes(&testkit::rename::rename(bytes, app))?;
     let (before, after) = (diagnose(app, &Config::default()), diagnose(&other, &Config::default()));
     let (before, after) = (shapes(&before.findings), shapes(&after.findings));
     let same = before == after;

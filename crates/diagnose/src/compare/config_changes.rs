@@ -61,7 +61,8 @@ const PLANS: [&str; 8] = [
 ];
 
 /// Settings that are another for every run, whatever their prefix.
-const IDENTITY: [&str; 4] = ["spark.executor.id", "spark.executor.extraJavaOptions", "spark.shuffle.push.", "spark.executorEnv."];
+const IDENTITY: [&str; 4] =
+    ["spark.executor.id", "spark.executor.extraJavaOptions", "spark.shuffle.push.", "spark.executorEnv."];
 
 /// Differences that matter, sorted by key.
 #[must_use]

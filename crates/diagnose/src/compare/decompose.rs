@@ -45,8 +45,12 @@ pub fn decompose(old: &Side<'_>, now: &Side<'_>, settings: &[ConfigChange]) -> (
         match (b, n) {
             (Some(b), Some(n)) if b.fingerprint == n.fingerprint => same_plan(&mut ledger, b, n, old, now),
             (Some(b), Some(n)) => changed_plan(&mut ledger, b, n, settings),
-            (None, Some(n)) => ledger.add(Cause::PlanChange, n.own_ms, format!("{} is new: {}", n.key, n.name), n.sql, None),
-            (Some(b), None) => ledger.add(Cause::PlanChange, -b.own_ms, format!("{} is gone: {}", b.key, b.name), None, None),
+            (None, Some(n)) => {
+                ledger.add(Cause::PlanChange, n.own_ms, format!("{} is new: {}", n.key, n.name), n.sql, None)
+            }
+            (Some(b), None) => {
+                ledger.add(Cause::PlanChange, -b.own_ms, format!("{} is gone: {}", b.key, b.name), None, None)
+            }
             (None, None) => {}
         }
     }
@@ -133,7 +137,12 @@ fn plan_change(base: &Piece<'_>, new: &Piece<'_>) -> String {
 /// The same plan: stage by stage in order; what is outside stages is planning and commit.
 fn same_plan(ledger: &mut Ledger, base: &Piece<'_>, new: &Piece<'_>, old: &Side<'_>, now: &Side<'_>) {
     let rest = new.rest_ms() - base.rest_ms();
-    let text = format!("{}: planning and commit took {} instead of {}", new.key, Millis(new.rest_ms()), Millis(base.rest_ms()));
+    let text = format!(
+        "{}: planning and commit took {} instead of {}",
+        new.key,
+        Millis(new.rest_ms()),
+        Millis(base.rest_ms())
+    );
     ledger.add(Cause::Unexplained, rest, text, new.sql, None);
     let paired = base.stages.len() == new.stages.len();
     if !paired {
@@ -173,7 +182,8 @@ fn stage(ledger: &mut Ledger, base: (&Stage, i64), new: (&Stage, i64), old: &Sid
     if s0 > 0.0 && s1 > 0.0 && (s1 / s0 - 1.0).abs() > 2.0 * NOISE && f64::from(after.num_tasks) > s0.min(s1) {
         let expected = (t0 as f64 * (s0 / s1 - 1.0)) as i64;
         // No more than what is to be explained, and only in its direction.
-        let ms = if expected.signum() == rest.signum() { expected.signum() * expected.abs().min(rest.abs()) } else { 0 };
+        let ms =
+            if expected.signum() == rest.signum() { expected.signum() * expected.abs().min(rest.abs()) } else { 0 };
         rest = take(ledger, Cause::Cluster, ms, format!("{name} had {s1:.1} slots instead of {s0:.1}"));
     }
     take(ledger, Cause::Unexplained, rest, format!("{name} took {} instead of {}", Millis(t1), Millis(t0)));

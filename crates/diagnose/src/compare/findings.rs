@@ -17,11 +17,21 @@ pub fn sentence(c: &Comparison) -> String {
         return format!("both runs took about the same time, {} and {}", Millis(c.base.wall_ms), Millis(c.new.wall_ms));
     }
     let word = if c.delta_ms > 0 { "slower" } else { "faster" };
-    let head = format!("{} {word} ({} instead of {})", Millis(c.delta_ms.abs()), Millis(c.new.wall_ms), Millis(c.base.wall_ms));
+    let head = format!(
+        "{} {word} ({} instead of {})",
+        Millis(c.delta_ms.abs()),
+        Millis(c.new.wall_ms),
+        Millis(c.base.wall_ms)
+    );
     let same_way = |p: &&super::CausePart| p.ms.signum() == c.delta_ms.signum();
     let Some(most) = c.parts.iter().filter(same_way).max_by_key(|p| p.ms.abs()) else { return head };
     let of = Share((most.ms as f64 / c.delta_ms as f64).min(1.0));
-    let place = most.places.iter().find(|p| p.ms.signum() == c.delta_ms.signum()).map(|p| format!(": {}", p.text)).unwrap_or_default();
+    let place = most
+        .places
+        .iter()
+        .find(|p| p.ms.signum() == c.delta_ms.signum())
+        .map(|p| format!(": {}", p.text))
+        .unwrap_or_default();
     format!("{head}, {of} of it {}{place}", most.cause.name())
 }
 
@@ -57,9 +67,10 @@ fn regression(c: &Comparison, part: &super::CausePart, config: &Config) -> Optio
         return None;
     }
     let text = part.places.first().map(|p| p.text.clone()).unwrap_or_default();
-    let mut finding = finding(id, format!("{} more by {}: {text}", words::duration(part.ms), part.cause.name()), severity)
-        .with("added_ms", part.ms, "ms")
-        .with("delta_ms", c.delta_ms, "ms");
+    let mut finding =
+        finding(id, format!("{} more by {}: {text}", words::duration(part.ms), part.cause.name()), severity)
+            .with("added_ms", part.ms, "ms")
+            .with("delta_ms", c.delta_ms, "ms");
     finding.scope.sql = part.places.first().and_then(|p| p.sql);
     finding.scope.stage = part.places.first().and_then(|p| p.stage);
     Some(finding)
@@ -105,10 +116,13 @@ fn flaky(base: &[Application], new: &Application) -> Option<Finding> {
         true => ("at the same stage, which points to code or data", Confidence::Medium),
         false => ("at different stages, which points to the platform", Confidence::Low),
     };
-    let title = format!("{} of {} runs failed, {what}", words::number(failed.len() as u64), words::number(runs.len() as u64));
-    let mut finding = finding("FLAKY", title, Severity::Medium)
-        .with("failed_runs", failed.len(), "runs")
-        .with("runs", runs.len(), "runs");
+    let title =
+        format!("{} of {} runs failed, {what}", words::number(failed.len() as u64), words::number(runs.len() as u64));
+    let mut finding = finding("FLAKY", title, Severity::Medium).with("failed_runs", failed.len(), "runs").with(
+        "runs",
+        runs.len(),
+        "runs",
+    );
     finding.confidence = confidence;
     Some(finding)
 }

@@ -60,14 +60,8 @@ pub enum Cause {
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Self; 6] = [
-        Self::DataGrowth,
-        Self::PlanChange,
-        Self::Cluster,
-        Self::Configuration,
-        Self::NewFinding,
-        Self::Unexplained,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::DataGrowth, Self::PlanChange, Self::Cluster, Self::Configuration, Self::NewFinding, Self::Unexplained];
 
     /// How it is called in a text.
     #[must_use]

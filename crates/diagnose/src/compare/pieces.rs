@@ -98,11 +98,18 @@ fn spans(app: &Application) -> Vec<Span> {
 fn piece(app: &Application, span: Span, from: i64, to: i64) -> Piece<'_> {
     let sql = span.sql.map(|at| &app.sql[at]);
     let job = span.job.map(|at| &app.jobs[at]);
-    let mut stages: Vec<&Stage> = app.stages.iter().filter(|s| match (sql, job) {
-        (Some(sql), _) => s.sql.is_some_and(|id| id == sql.id || app.sql(id).and_then(|x| x.root_id) == Some(sql.id)),
-        (_, Some(job)) => s.jobs.first() == Some(&job.id),
-        _ => false,
-    }).filter(|s| s.span_ms().is_some()).collect();
+    let mut stages: Vec<&Stage> = app
+        .stages
+        .iter()
+        .filter(|s| match (sql, job) {
+            (Some(sql), _) => {
+                s.sql.is_some_and(|id| id == sql.id || app.sql(id).and_then(|x| x.root_id) == Some(sql.id))
+            }
+            (_, Some(job)) => s.jobs.first() == Some(&job.id),
+            _ => false,
+        })
+        .filter(|s| s.span_ms().is_some())
+        .collect();
     stages.sort_by_key(|s| s.span_ms());
     Piece {
         key: match (sql, job) {

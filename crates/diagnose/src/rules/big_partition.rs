@@ -16,7 +16,8 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
 
 fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let (read, input) = (facts.q(Metric::ShuffleReadBytes), facts.q(Metric::InputBytes));
-    let (metric, q) = if read.max >= input.max { (Metric::ShuffleReadBytes, read) } else { (Metric::InputBytes, input) };
+    let (metric, q) =
+        if read.max >= input.max { (Metric::ShuffleReadBytes, read) } else { (Metric::InputBytes, input) };
     let c = cx.config;
     let severity = match () {
         () if q.max > c.huge_partition_bytes => Severity::High,
@@ -39,7 +40,11 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         .over(c.big_partition_bytes as f64)
         .evidence("partitions_proposed", wanted, "partitions")
         .explained_by(&["SKEW_NULL_KEY", "SKEW_KEY", "SKEW_INPUT", "LOW_PARALLELISM", "SINGLE_PARTITION"]);
-    let formula = format!("{} / {target}, rounded up to a multiple of {} slots", Bytes(q.sum.unsigned_abs()), facts.slots.round());
+    let formula = format!(
+        "{} / {target}, rounded up to a multiple of {} slots",
+        Bytes(q.sum.unsigned_abs()),
+        facts.slots.round()
+    );
     let draft = match metric {
         Metric::ShuffleReadBytes => draft
             .remedy(RemedyKind::Conf, format!("Use {wanted} partitions"))

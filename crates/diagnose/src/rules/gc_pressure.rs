@@ -86,8 +86,17 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, pressure: &Pressure, wall_gc:
     let c = cx.config;
     let share = pressure.share();
     let title = match share > c.gc_share {
-        true => format!("{} of the task time is garbage collection: {} of {}", Share(share), Millis(pressure.gc), Millis(pressure.duration)),
-        false => format!("One task spends {} of its time in garbage collection ({})", Share(pressure.worst.0), Millis(pressure.worst.1)),
+        true => format!(
+            "{} of the task time is garbage collection: {} of {}",
+            Share(share),
+            Millis(pressure.gc),
+            Millis(pressure.duration)
+        ),
+        false => format!(
+            "One task spends {} of its time in garbage collection ({})",
+            Share(pressure.worst.0),
+            Millis(pressure.worst.1)
+        ),
     };
     let run = facts.sum(Metric::RunMs);
     let mut draft = Draft::new("GC_PRESSURE", title)
@@ -102,12 +111,16 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, pressure: &Pressure, wall_gc:
         .evidence("gc_share_of_run", facts.sum(Metric::GcMs) as f64 / run.max(1) as f64, "share")
         .evidence("gc_worst_task_share", pressure.worst.0, "share")
         .evidence("gc_worst_task_ms", pressure.worst.1, "ms")
-        .not("start-up of executors", format!("first tasks, and the first {} of every executor, are left out", Millis(START_UP_MS)));
+        .not(
+            "start-up of executors",
+            format!("first tasks, and the first {} of every executor, are left out", Millis(START_UP_MS)),
+        );
     let matters = |share: f64| wall_gc as f64 >= share * cx.base_wall_ms() as f64;
     draft = match () {
-        () if is_local(cx) => draft
-            .at_most(Severity::Info)
-            .sure(Confidence::Low, "in local mode the driver shares the heap, and its collection is counted in every task"),
+        () if is_local(cx) => draft.at_most(Severity::Info).sure(
+            Confidence::Low,
+            "in local mode the driver shares the heap, and its collection is counted in every task",
+        ),
         () if share > c.gc_high_share && matters(c.high_share) => draft.at_least(Severity::High),
         () if share > c.gc_share && matters(c.medium_share) => draft.at_least(Severity::Medium),
         () if matters(c.low_share) || wall_gc >= c.low_ms => draft.at_least(Severity::Low),
@@ -133,24 +146,31 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<model::Estimate>
         return cx.estimate(facts, changed.collect(), method);
     }
     let tasks = &facts.stage.tasks;
-    let changed = facts.redone(cx, |row, d| {
-        d - (tasks.value(Metric::GcMs, row) - tasks.value(Metric::RunMs, row) / 20).max(0)
-    });
+    let changed =
+        facts.redone(cx, |row, d| d - (tasks.value(Metric::GcMs, row) - tasks.value(Metric::RunMs, row) / 20).max(0));
     cx.estimate(facts, changed, method)
 }
 
 fn remedies(cx: &Context<'_>, mut draft: Draft, facts: &StageFacts<'_>) -> Draft {
     let work = facts.work(cx);
-    let gathers = facts.operators().any(|(_, n)| matches!(&n.op, Operator::Aggregate(a) if a.functions.iter().any(|f| gathers(f))));
+    let gathers = facts
+        .operators()
+        .any(|(_, n)| matches!(&n.op, Operator::Aggregate(a) if a.functions.iter().any(|f| gathers(f))));
     let objects = facts.operators().any(|(_, n)| matches!(n.op, Operator::Objects | Operator::Python { .. }));
     if gathers {
         draft = draft.remedy(RemedyKind::Sql, "An aggregate gathers whole groups on the heap (collect_list, exact percentiles and the like): use approx_percentile or gather fewer columns");
     }
     if objects {
-        draft = draft.remedy(RemedyKind::Code, "Replace user functions by built-in ones: each row becomes JVM objects for them");
+        draft = draft
+            .remedy(RemedyKind::Code, "Replace user functions by built-in ones: each row becomes JVM objects for them");
     }
     if work.reads_cache {
-        draft = draft.remedy(RemedyKind::Code, "Cached data fills the heap: keep it serialised, or unpersist what is not read again").snippet("df.persist(StorageLevel.MEMORY_AND_DISK_SER)");
+        draft = draft
+            .remedy(
+                RemedyKind::Code,
+                "Cached data fills the heap: keep it serialised, or unpersist what is not read again",
+            )
+            .snippet("df.persist(StorageLevel.MEMORY_AND_DISK_SER)");
     }
     let slots = (facts.slots.round() as i64).max(1);
     let wanted = sizing::round_up(facts.n as i64 * 2, slots);
@@ -165,9 +185,18 @@ fn remedies(cx: &Context<'_>, mut draft: Draft, facts: &StageFacts<'_>) -> Draft
             .snippet("spark.executor.cores=5");
     }
     let options = cx.app.conf("spark.executor.extraJavaOptions").unwrap_or_default();
-    for (mark, say) in [("-Xmn", "a young generation fixed by -Xmn"), ("UseSerialGC", "the serial collector"), ("UseParallelGC", "the parallel collector")] {
+    for (mark, say) in [
+        ("-Xmn", "a young generation fixed by -Xmn"),
+        ("UseSerialGC", "the serial collector"),
+        ("UseParallelGC", "the parallel collector"),
+    ] {
         if options.contains(mark) {
-            draft = draft.remedy(RemedyKind::Conf, format!("Take {say} out of the executors' Java options and let G1 size itself")).snippet("spark.executor.extraJavaOptions=-XX:+UseG1GC");
+            draft = draft
+                .remedy(
+                    RemedyKind::Conf,
+                    format!("Take {say} out of the executors' Java options and let G1 size itself"),
+                )
+                .snippet("spark.executor.extraJavaOptions=-XX:+UseG1GC");
         }
     }
     draft
@@ -178,7 +207,10 @@ fn remedies(cx: &Context<'_>, mut draft: Draft, facts: &StageFacts<'_>) -> Draft
 }
 
 fn gathers(function: &str) -> bool {
-    ["collect_list", "collect_set", "percentile(", "array_agg", "median(", "mode("].iter().any(|name| function.contains(name)) && !function.contains("approx")
+    ["collect_list", "collect_set", "percentile(", "array_agg", "median(", "mode("]
+        .iter()
+        .any(|name| function.contains(name))
+        && !function.contains("approx")
 }
 
 /// Executors whose tasks collect too much over the whole run while no stage stands out.
@@ -199,11 +231,15 @@ fn executors(cx: &Context<'_>, out: &mut Findings) {
     for (at, (gc, duration)) in sums {
         let share = gc as f64 / duration.max(1) as f64;
         let cores = cx.executor(at).map_or(1, |e| i64::from(e.cores.max(1)));
-        if share <= c.gc_share || ((gc / cores) as f64) < c.medium_share * cx.wall_ms as f64 || gc / cores < c.noise_stage_ms {
+        if share <= c.gc_share
+            || ((gc / cores) as f64) < c.medium_share * cx.wall_ms as f64
+            || gc / cores < c.noise_stage_ms
+        {
             continue;
         }
         let id = cx.executor(at).map(|e| e.id.to_string()).unwrap_or_default();
-        let title = format!("Executor {id} spends {} of its task time in garbage collection ({})", Share(share), Millis(gc));
+        let title =
+            format!("Executor {id} spends {} of its task time in garbage collection ({})", Share(share), Millis(gc));
         let mut draft = Draft::new("GC_PRESSURE", title)
             .at_least(Severity::Low)
             .evidence("gc_ms", gc, "ms")

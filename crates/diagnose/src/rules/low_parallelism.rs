@@ -69,7 +69,10 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work, wanted: i64, sma
         .at_stage(facts)
         .fix_partitions(wanted)
         .estimate(cx.estimate(facts, vec![each; wanted as usize], &method))
-        .figures(facts, &[Metric::DurationMs, Metric::RunMs, Metric::ShuffleReadBytes, Metric::InputBytes, Metric::OutputBytes])
+        .figures(
+            facts,
+            &[Metric::DurationMs, Metric::RunMs, Metric::ShuffleReadBytes, Metric::InputBytes, Metric::OutputBytes],
+        )
         .evidence("slots", slots, "slots")
         .over(facts.n as f64)
         .evidence("stage_wall_ms", facts.wall_ms, "ms")
@@ -118,7 +121,9 @@ impl Cause {
         let limit = cx.conf(facts.sql, "spark.sql.files.maxPartitionBytes").and_then(|v| model::parse_bytes(v, 1));
         match () {
             () if scan.is_some_and(|s| s.format == "jdbc") => Some(Self::Jdbc),
-            () if scan.is_some() && facts.q(Metric::InputBytes).max > 2 * limit.unwrap_or(128 << 20) => Some(Self::Unsplittable),
+            () if scan.is_some() && facts.q(Metric::InputBytes).max > 2 * limit.unwrap_or(128 << 20) => {
+                Some(Self::Unsplittable)
+            }
             () if work.merged => Some(Self::Merged),
             () => None,
         }

@@ -22,7 +22,10 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     }
     if jobs > 0 && out.drafts.len() == before {
         let jobs = words::count(jobs as u64, "job");
-        out.fine("driver loops", format!("no call site ran {} small jobs in a row ({jobs} in all)", cx.config.tiny_jobs));
+        out.fine(
+            "driver loops",
+            format!("no call site ran {} small jobs in a row ({jobs} in all)", cx.config.tiny_jobs),
+        );
     }
 }
 
@@ -42,7 +45,8 @@ impl Chain<'_> {
         }
         let of_query = |(id, jobs): (Option<i64>, u64)| {
             let sql = id.and_then(|id| cx.app.sql(id));
-            let moves = |n: &model::PlanNode| matches!(n.op, Operator::Exchange(_) | Operator::BroadcastExchange { .. });
+            let moves =
+                |n: &model::PlanNode| matches!(n.op, Operator::Exchange(_) | Operator::BroadcastExchange { .. });
             let explained = sql.map(|s| s.plan().nodes.iter().filter(|n| moves(n)).count() as u64 + TRIES_OF_TAKE);
             if explained.is_some_and(|most| jobs <= most) { 1 } else { jobs }
         };
@@ -78,7 +82,8 @@ fn chains<'a>(cx: &Context<'a>) -> Vec<Chain<'a>> {
 }
 
 fn chain_draft(cx: &Context<'_>, chain: &Chain<'_>) -> Option<Draft> {
-    let mut durations: Vec<i64> = chain.jobs.iter().filter_map(|j| Some((j.completed_ms? - j.submitted_ms?).max(0))).collect();
+    let mut durations: Vec<i64> =
+        chain.jobs.iter().filter_map(|j| Some((j.completed_ms? - j.submitted_ms?).max(0))).collect();
     durations.sort_unstable();
     let median = quantile(&durations, 0.5)?;
     if median >= 1_000 {
@@ -88,7 +93,8 @@ fn chain_draft(cx: &Context<'_>, chain: &Chain<'_>) -> Option<Draft> {
     let span = last.completed_ms? - first.submitted_ms?;
     let n = chain.jobs.len() as u64;
     let call = Call::of(chain.call_site);
-    let title = format!("{} jobs of {} one after the other take {}{}", Count(n), Millis(median), Millis(span), call.words());
+    let title =
+        format!("{} jobs of {} one after the other take {}{}", Count(n), Millis(median), Millis(span), call.words());
     let mut draft = Draft::new("MANY_TINY_JOBS", title)
         .estimate(Some(estimate(cx, chain, span, median)))
         .fix("one job over all items")

@@ -6,7 +6,8 @@ use crate::draft::{Draft, Findings};
 use model::{Bytes, Executor, Metric, RemedyKind, Severity, Share};
 
 const HEAP: &str = "JVMHeapMemory";
-const AT_RISK: [&str; 6] = ["GC_PRESSURE", "SPILL_EVEN", "SPILL_SKEW", "OOM_EXECUTOR_HEAP", "OOM_CONTAINER", "OOM_DRIVER"];
+const AT_RISK: [&str; 6] =
+    ["GC_PRESSURE", "SPILL_EVEN", "SPILL_SKEW", "OOM_EXECUTOR_HEAP", "OOM_CONTAINER", "OOM_DRIVER"];
 
 /// Looks at the highest heap use of executors and driver.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -14,11 +15,16 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         cx.app.executors.iter().filter(|e| e.peak(HEAP).is_some_and(|p| p > 0)).partition(|e| e.is_driver());
     if driver.is_empty() && workers.is_empty() {
         if cx.app.pasted.is_none() && !cx.stages.is_empty() {
-            out.fine("memory size", "not judged: the log has no executor metrics (spark.eventLog.logStageExecutorMetrics)");
+            out.fine(
+                "memory size",
+                "not judged: the log has no executor metrics (spark.eventLog.logStageExecutorMetrics)",
+            );
         }
         return;
     }
-    for (what, key, group) in [("executor", "spark.executor.memory", workers), ("driver", "spark.driver.memory", driver)] {
+    for (what, key, group) in
+        [("executor", "spark.executor.memory", workers), ("driver", "spark.driver.memory", driver)]
+    {
         look_at(cx, out, what, key, &group);
     }
 }
@@ -32,7 +38,13 @@ fn look_at(cx: &Context<'_>, out: &mut Findings, what: &'static str, key: &str, 
         let gc: i64 = cx.stages.iter().map(|s| s.q(Metric::GcMs).sum).sum();
         let all: i64 = cx.stages.iter().map(|s| s.q(Metric::DurationMs).sum).sum();
         let gc = Share(gc as f64 / all.max(1) as f64);
-        out.fine("memory size", format!("{what} heap peaks at {}, normal for a JVM: collection takes {gc} and nothing spills", Share(share)));
+        out.fine(
+            "memory size",
+            format!(
+                "{what} heap peaks at {}, normal for a JVM: collection takes {gc} and nothing spills",
+                Share(share)
+            ),
+        );
         return;
     }
     let wanted = round_up_mib((peak as f64 * 1.2) as i64).max(512 << 20);
@@ -56,7 +68,11 @@ fn look_at(cx: &Context<'_>, out: &mut Findings, what: &'static str, key: &str, 
         .evidence("heap_proposed_bytes", setting, "bytes")
         .remedy(RemedyKind::Compute, format!("Set {key} to {}", bytes(setting)))
         .snippet(format!("{key}={}m", setting >> 20))
-        .computed(if risky { format!("{} x 1.2", bytes(heap)) } else { format!("{} x 1.2, the highest of {} {what}s", bytes(peak), group.len()) })
+        .computed(if risky {
+            format!("{} x 1.2", bytes(heap))
+        } else {
+            format!("{} x 1.2, the highest of {} {what}s", bytes(peak), group.len())
+        })
         .confirm("highest JVMHeapMemory over the heap");
     if risky || wanted < heap {
         out.push(if risky { draft.explained_anywhere_by(&AT_RISK) } else { draft });

@@ -57,7 +57,14 @@ fn ended(facts: &StageFacts<'_>) -> Vec<Ended> {
     tasks.successful().map(|row| Ended { finish: tasks.value(Metric::FinishMs, row), rerun: rerun(row) }).collect()
 }
 
-fn draft(cx: &Context<'_>, last: &StageFacts<'_>, attempts: &[&StageFacts<'_>], reruns: usize, tail_ms: i64, wall: i64) -> Draft {
+fn draft(
+    cx: &Context<'_>,
+    last: &StageFacts<'_>,
+    attempts: &[&StageFacts<'_>],
+    reruns: usize,
+    tail_ms: i64,
+    wall: i64,
+) -> Draft {
     let failed: usize = attempts.iter().map(|f| f.stage.count(TaskStatus::Failed)).sum();
     let again = match (last.stage.attempt, reruns) {
         (0, 1) => "one task that runs again".to_owned(),
@@ -87,11 +94,21 @@ fn draft(cx: &Context<'_>, last: &StageFacts<'_>, attempts: &[&StageFacts<'_>], 
         .explained_by(&CAUSES)
         .explained_anywhere_by(&CAUSES)
         .remedy(RemedyKind::Ops, "Cure the first failure, see its finding: the reruns are its consequence")
-        .useless("salting or more partitions", "the tasks at the end are late because they ran twice, not because of their data")
+        .useless(
+            "salting or more partitions",
+            "the tasks at the end are late because they ran twice, not because of their data",
+        )
         .confirm("task attempts that failed: none");
     let read = last.q(Metric::ShuffleReadBytes);
     if read.max > 0 && last.n >= 4 {
-        draft = draft.not("key skew", format!("the tasks that ran again read up to {}, three quarters of them up to {}", model::Bytes(read.max.unsigned_abs()), model::Bytes(read.p75.unsigned_abs())));
+        draft = draft.not(
+            "key skew",
+            format!(
+                "the tasks that ran again read up to {}, three quarters of them up to {}",
+                model::Bytes(read.max.unsigned_abs()),
+                model::Bytes(read.p75.unsigned_abs())
+            ),
+        );
     }
     draft
 }

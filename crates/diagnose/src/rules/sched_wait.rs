@@ -29,7 +29,11 @@ fn delayed(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         true => format!(", and {} goes into unpacking their code: it is large", Share(deser_share)),
         false => String::new(),
     };
-    let title = format!("{} of the time of {} tasks is waiting to be started or to report{why}", Share(share), Count(facts.n as u64));
+    let title = format!(
+        "{} of the time of {} tasks is waiting to be started or to report{why}",
+        Share(share),
+        Count(facts.n as u64)
+    );
     let normal = facts.q(Metric::SchedulerDelayMs).min;
     let changed = cx.durations(facts).into_iter().map(|d| (d - sched / facts.n.max(1) as i64 + normal).max(1));
     let draft = Draft::new("SCHED_WAIT", title)

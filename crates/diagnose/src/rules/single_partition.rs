@@ -37,12 +37,19 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     );
     let draft = Draft::new("SINGLE_PARTITION", title)
         .at_stage(facts)
-        .estimate(cx.estimate(facts, vec![(duration / slots).max(1); slots as usize], "the same work spread over all slots"))
+        .estimate(cx.estimate(
+            facts,
+            vec![(duration / slots).max(1); slots as usize],
+            "the same work spread over all slots",
+        ))
         .fix("spreading the rows")
         .figures(facts, &[Metric::DurationMs, Metric::ShuffleReadBytes, Metric::ShuffleRecordsRead])
         .evidence("stage_wall_ms", facts.wall_ms, "ms")
         .evidence("slots", slots, "slots")
-        .not("a last small aggregate", format!("it reads {} rows, far more than one a task of the stage before", Count(rows.unsigned_abs())));
+        .not(
+            "a last small aggregate",
+            format!("it reads {} rows, far more than one a task of the stage before", Count(rows.unsigned_abs())),
+        );
     let draft = match &work.label {
         Some(label) => draft.at_node(label.clone()),
         None => draft,

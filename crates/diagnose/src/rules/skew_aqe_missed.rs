@@ -46,7 +46,9 @@ impl Limits {
         let threshold = conf("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes");
         Self {
             adaptive: pasted.and_then(|p| p.aqe).or_else(|| cx.aqe(facts.sql)),
-            skew_join: pasted.and_then(|p| p.aqe_skew_join).unwrap_or_else(|| on("spark.sql.adaptive.skewJoin.enabled", true)),
+            skew_join: pasted
+                .and_then(|p| p.aqe_skew_join)
+                .unwrap_or_else(|| on("spark.sql.adaptive.skewJoin.enabled", true)),
             factor: factor.unwrap_or(5.0),
             threshold: threshold.and_then(|v| parse_bytes(v, 1)).unwrap_or(256 << 20),
             forced: on("spark.sql.adaptive.forceOptimizeSkewedJoin", false),
@@ -118,24 +120,26 @@ fn bytes(n: i64) -> Bytes {
 
 fn draft(facts: &StageFacts<'_>, skew: &Skew, limits: &Limits, why: &Why, join: &JoinWork) -> Draft {
     let reason = why.say(limits, skew, join);
-    let draft = Draft::new("SKEW_AQE_MISSED", format!("Adaptive execution did not split the heavy partition: {reason}"))
-        .at_stage(facts)
-        .explained_by(&["SKEW_NULL_KEY", "SKEW_KEY"])
-        .evidence("shuffle_read_bytes_max", skew_bytes(facts), "bytes")
-        .evidence("shuffle_read_bytes_median", facts.q(Metric::ShuffleReadBytes).median, "bytes")
-        .evidence("skewed_partition_factor", limits.factor, "ratio")
-        .evidence("factor_x_median_bytes", (limits.factor * skew.median as f64) as i64, "bytes")
-        .evidence("skewed_partition_threshold_bytes", limits.threshold, "bytes")
-        .evidence("why_aqe_missed", reason, "");
+    let draft =
+        Draft::new("SKEW_AQE_MISSED", format!("Adaptive execution did not split the heavy partition: {reason}"))
+            .at_stage(facts)
+            .explained_by(&["SKEW_NULL_KEY", "SKEW_KEY"])
+            .evidence("shuffle_read_bytes_max", skew_bytes(facts), "bytes")
+            .evidence("shuffle_read_bytes_median", facts.q(Metric::ShuffleReadBytes).median, "bytes")
+            .evidence("skewed_partition_factor", limits.factor, "ratio")
+            .evidence("factor_x_median_bytes", (limits.factor * skew.median as f64) as i64, "bytes")
+            .evidence("skewed_partition_threshold_bytes", limits.threshold, "bytes")
+            .evidence("why_aqe_missed", reason, "");
     let draft = match limits.defaults {
         true => draft.evidence("settings", "Spark's defaults, as nothing else was read", ""),
         false => draft,
     };
     let draft = match why {
         Why::Unknown => draft.sure(Confidence::Low, "the partition sizes that Spark compared are not in the log"),
-        Why::BelowFactor | Why::BelowThreshold => {
-            draft.sure(Confidence::Medium, "Spark compares the two sides of the join one by one; a task's shuffle read is their sum")
-        }
+        Why::BelowFactor | Why::BelowThreshold => draft.sure(
+            Confidence::Medium,
+            "Spark compares the two sides of the join one by one; a task's shuffle read is their sum",
+        ),
         _ => draft,
     };
     remedies(draft, skew, limits, why).confirm("`skew=true` on the join of the final plan, and more tasks in the stage")

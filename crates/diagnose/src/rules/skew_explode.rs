@@ -34,7 +34,11 @@ pub struct Multiplied {
 #[must_use]
 pub fn multiplies(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Multiplied> {
     let ratio = cx.config.explode_ratio;
-    let growth = facts.work(cx).growth.as_ref().filter(|(_, rows_in, rows_out)| *rows_out as f64 >= ratio * (*rows_in).max(1) as f64);
+    let growth = facts
+        .work(cx)
+        .growth
+        .as_ref()
+        .filter(|(_, rows_in, rows_out)| *rows_out as f64 >= ratio * (*rows_in).max(1) as f64);
     let written = [Metric::ShuffleRecordsWritten, Metric::OutputRecords].into_iter().find_map(|metric| {
         let q = facts.q(metric);
         let over = q.max as f64 / q.median.max(1) as f64;

@@ -2,9 +2,9 @@
 
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
+use crate::sizing;
 use crate::uneven::{over_p75, top_share};
 use crate::work::Work;
-use crate::sizing;
 use model::{Bytes, Confidence, Metric, Millis, RemedyKind, Share};
 
 /// Looks at every stage that reads a source.

@@ -6,7 +6,9 @@ use crate::draft::{Draft, Findings};
 use crate::uneven::{over_p75, top_share};
 use crate::work::{JoinWork, Operation, Work};
 use crate::{sizing, words};
-use model::{Bytes, Confidence, Count, ExchangeOrigin, Factor, Metric, Millis, Partitioning, RemedyKind, Severity, Side};
+use model::{
+    Bytes, Confidence, Count, ExchangeOrigin, Factor, Metric, Millis, Partitioning, RemedyKind, Severity, Side,
+};
 
 /// Looks at every stage that reads a shuffle.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -175,11 +177,16 @@ fn evidence(draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
 
 fn exclusions(draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
     let ratio = Factor(skew.max as f64 / skew.p75.max(1) as f64);
-    let draft = draft.not("slow executor", format!("the slow task reads {ratio} what three quarters of its peers read at most"));
+    let draft = draft
+        .not("slow executor", format!("the slow task reads {ratio} what three quarters of its peers read at most"));
     let mut draft = match others_on_executor(facts, skew) {
         Some(median) => draft.not(
             "slow executor",
-            format!("other tasks on the same executor take {} (all: {})", Millis(median), Millis(facts.uneven().duration.median)),
+            format!(
+                "other tasks on the same executor take {} (all: {})",
+                Millis(median),
+                Millis(facts.uneven().duration.median)
+            ),
         ),
         None => draft,
     };
@@ -187,12 +194,21 @@ fn exclusions(draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
         let attempt = facts.stage.tasks.attempt(row);
         draft = match attempt {
             0 => draft.not("a task that was run again", "the slow task is the first attempt"),
-            n => draft.not("a task that was run again", format!("it is attempt {n}, but what a partition holds does not change with attempts")),
+            n => draft.not(
+                "a task that was run again",
+                format!("it is attempt {n}, but what a partition holds does not change with attempts"),
+            ),
         };
         if facts.cold.binary_search(&row).is_ok() {
             draft = draft.not("cold JVM", "it was the first task of its slot, but its bytes confirm the skew");
         } else if facts.uneven().slowest_was_cold {
-            draft = draft.not("cold JVM", format!("the slowest task of all ({}) was a first task of a slot and is left out", Millis(facts.uneven().duration.max)));
+            draft = draft.not(
+                "cold JVM",
+                format!(
+                    "the slowest task of all ({}) was a first task of a slot and is left out",
+                    Millis(facts.uneven().duration.max)
+                ),
+            );
         }
     }
     if facts.q(Metric::ShuffleReadBytes).min * 4 < facts.q(Metric::ShuffleReadBytes).median {
@@ -218,7 +234,8 @@ fn others_on_executor(facts: &StageFacts<'_>, skew: &Skew) -> Option<i64> {
 fn certainty(draft: Draft, facts: &StageFacts<'_>) -> Draft {
     let Some(pasted) = facts.stage.pasted.as_ref().filter(|_| !facts.has_tasks()) else { return draft };
     match pasted.peers_on_executor_ms {
-        Some(_) => draft.sure(Confidence::Medium, "from quantiles alone: that the slowest task is also the largest is inferred"),
+        Some(_) => draft
+            .sure(Confidence::Medium, "from quantiles alone: that the slowest task is also the largest is inferred"),
         None => draft.sure(Confidence::Low, "from quantiles alone: neither the task nor its executor can be looked at"),
     }
 }
@@ -226,7 +243,9 @@ fn certainty(draft: Draft, facts: &StageFacts<'_>) -> Draft {
 /// Splits what is above the target; tasks keep their share of time by share of data.
 fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew, work: &Work) -> Option<model::Estimate> {
     let target = match skew.metric {
-        Metric::ShuffleReadBytes if skew.max >= 2 * (64 << 20) && work.operation == Operation::Join => skew.median.max(64 << 20),
+        Metric::ShuffleReadBytes if skew.max >= 2 * (64 << 20) && work.operation == Operation::Join => {
+            skew.median.max(64 << 20)
+        }
         // Below the size at which adaptive execution splits only salting helps, and it cuts the
         // task down to its neighbours.
         _ => skew.p75,
@@ -238,7 +257,9 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew, work: &Work) 
     let best = cx.estimate(facts, split(skew.p75), &method)?;
     estimate.saved_ms_high = estimate.saved_ms_high.max(best.saved_ms);
     if estimate.saved_ms == 0 {
-        estimate.method = format!("{method}: no effect on the run time, the other slots had work meanwhile; with more slots the stage cannot be shorter than its slowest task");
+        estimate.method = format!(
+            "{method}: no effect on the run time, the other slots had work meanwhile; with more slots the stage cannot be shorter than its slowest task"
+        );
     }
     Some(estimate)
 }
@@ -279,7 +300,10 @@ fn remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &Skew)
         _ => unknown_remedies(draft, skew, work),
     };
     draft
-        .useless("more executors", format!("the one task runs {} on one slot however many there are", Millis(skew.duration_ms)))
+        .useless(
+            "more executors",
+            format!("the one task runs {} on one slot however many there are", Millis(skew.duration_ms)),
+        )
         .useless("more shuffle partitions", "all rows of one key stay in one task whatever their number")
         .confirm(format!(
             "shuffle read of the largest task over the 75th percentile: now {}, below 1.5 × when cured",
@@ -321,7 +345,8 @@ fn aqe_remedy(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &Ske
             .snippet("SET spark.sql.files.maxPartitionBytes = 16MB")
             .computed(format!("{} over {} a piece", skew.shown(skew.max), skew.shown(skew.p75)));
     }
-    let splittable = join.side_of(skew.max).map_or(!matches!(join.kind.as_str(), "FullOuter"), |side| join.may_split(side));
+    let splittable =
+        join.side_of(skew.max).map_or(!matches!(join.kind.as_str(), "FullOuter"), |side| join.may_split(side));
     if !splittable || skew.metric != Metric::ShuffleReadBytes {
         return draft;
     }
@@ -413,7 +438,11 @@ fn aggregate_remedies(draft: Draft, skew: &Skew, work: &Work) -> Draft {
     let draft = draft
         .remedy(RemedyKind::Sql, format!("Aggregate in two steps, first by key and a salt of {k} values, then by key"))
         .snippet(two_steps(work, k))
-        .computed(format!("{} / {} (largest task over the 75th percentile)", skew.shown(skew.max), skew.shown(skew.p75)));
+        .computed(format!(
+            "{} / {} (largest task over the 75th percentile)",
+            skew.shown(skew.max),
+            skew.shown(skew.p75)
+        ));
     draft.useless("adaptive skew handling", "it splits joins only; a groupBy must see a key in one task")
 }
 
@@ -439,21 +468,30 @@ fn two_steps(work: &Work, k: i64) -> String {
 
 /// First and second step of an aggregate function.
 fn partial(function: &str, i: usize) -> Option<(String, String)> {
-    let text = function.trim().trim_start_matches("partial_").trim_start_matches("merge_").trim_start_matches("finalmerge_");
+    let text =
+        function.trim().trim_start_matches("partial_").trim_start_matches("merge_").trim_start_matches("finalmerge_");
     let (name, rest) = text.split_once('(')?;
     let inside = rest.rsplit_once(')').map_or(rest, |(inside, _)| inside);
     let argument = strip_ids(inside.split(", 0, 0").next().unwrap_or(inside));
     let p = format!("p{i}");
     Some(match name {
-        _ if argument.starts_with("distinct ") => {
-            (format!("collect_set({}) AS {p}", argument.trim_start_matches("distinct ")), format!("size(array_distinct(flatten(collect_list({p}))))"))
-        }
+        _ if argument.starts_with("distinct ") => (
+            format!("collect_set({}) AS {p}", argument.trim_start_matches("distinct ")),
+            format!("size(array_distinct(flatten(collect_list({p}))))"),
+        ),
         "count" => (format!("count({argument}) AS {p}"), format!("sum({p})")),
-        "sum" | "min" | "max" | "first" | "last" | "bool_or" | "bool_and" => (format!("{name}({argument}) AS {p}"), format!("{name}({p})")),
+        "sum" | "min" | "max" | "first" | "last" | "bool_or" | "bool_and" => {
+            (format!("{name}({argument}) AS {p}"), format!("{name}({p})"))
+        }
         "avg" => (format!("sum({argument}) AS {p}, count({argument}) AS {p}n"), format!("sum({p}) / sum({p}n)")),
         "collect_list" => (format!("collect_list({argument}) AS {p}"), format!("flatten(collect_list({p}))")),
-        "collect_set" => (format!("collect_set({argument}) AS {p}"), format!("array_distinct(flatten(collect_list({p})))")),
-        _ => (format!("{name}({argument}) AS {p} /* check that it can be put together from parts */"), format!("{name}({p})")),
+        "collect_set" => {
+            (format!("collect_set({argument}) AS {p}"), format!("array_distinct(flatten(collect_list({p})))"))
+        }
+        _ => (
+            format!("{name}({argument}) AS {p} /* check that it can be put together from parts */"),
+            format!("{name}({p})"),
+        ),
     })
 }
 

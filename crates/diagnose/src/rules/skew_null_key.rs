@@ -51,9 +51,11 @@ impl Nulls {
             return None;
         }
         let proved = join.side_of(skew.max).filter(|_| skew.metric == Metric::ShuffleReadBytes);
-        let open = join.keeps_nulls().iter().copied().find(|&side| {
-            !join.side(side).rejects_null && proved.is_none_or(|p| p == side)
-        });
+        let open = join
+            .keeps_nulls()
+            .iter()
+            .copied()
+            .find(|&side| !join.side(side).rejects_null && proved.is_none_or(|p| p == side));
         // A stated share counts for a join whose type was not given.
         let side = open.or_else(|| share.filter(|_| join.kind.is_empty()).map(|_| Side::Left))?;
         Some(Self { share, side: Some(side), keys: join.keys(side).to_vec(), side_is_proved: proved.is_some() })
@@ -129,7 +131,10 @@ fn certainty(draft: Draft, nulls: &Nulls, facts: &StageFacts<'_>) -> Draft {
     if nulls.share.is_some() {
         return match facts.has_tasks() {
             true => draft,
-            false => draft.sure(Confidence::Medium, "from quantiles: that the slowest task is the one with the NULLs is inferred"),
+            false => draft.sure(
+                Confidence::Medium,
+                "from quantiles: that the slowest task is the one with the NULLs is inferred",
+            ),
         };
     }
     let because = "the log cannot see NULLs: nothing drops them before the join, but the hot value may be another one";
@@ -150,9 +155,9 @@ fn remedies(draft: Draft, skew: &Skew, nulls: &Nulls, work: &Work) -> Draft {
     let keys = if nulls.keys.is_empty() { vec!["key".to_owned()] } else { nulls.keys.clone() };
     let any_null = keys.iter().map(|k| format!("{k} IS NULL")).collect::<Vec<_>>().join(" OR ");
     let kind = work.join.as_ref().map_or("", |j| j.kind.as_str());
-    let draft = draft
-        .remedy(RemedyKind::Sql, format!("Count them first: how many rows have {any_null}"))
-        .snippet(format!("SELECT count(*) AS rows, count_if({any_null}) AS nulls FROM {}", input(nulls, work, "<the input>")));
+    let draft = draft.remedy(RemedyKind::Sql, format!("Count them first: how many rows have {any_null}")).snippet(
+        format!("SELECT count(*) AS rows, count_if({any_null}) AS nulls FROM {}", input(nulls, work, "<the input>")),
+    );
     let draft = match (nulls.side, kind) {
         (None, _) => draft
             .remedy(RemedyKind::Sql, "Aggregate the rows with a key as now, those without one separately (one row comes out), and put both together")
@@ -162,7 +167,10 @@ fn remedies(draft: Draft, skew: &Skew, nulls: &Nulls, work: &Work) -> Draft {
             .snippet(split_join(side, kind, &keys, &any_null, work, nulls)),
     };
     draft
-        .useless("more shuffle partitions", "every NULL hashes to the same value: they stay in one task whatever the number")
+        .useless(
+            "more shuffle partitions",
+            "every NULL hashes to the same value: they stay in one task whatever the number",
+        )
         .useless("dropping the rows with a NULL key", "an outer join must return them: the result would lose rows")
         .useless("more executors", format!("the one task still runs {} on one slot", Millis(skew.duration_ms)))
         .confirm(format!(
@@ -174,11 +182,8 @@ fn remedies(draft: Draft, skew: &Skew, nulls: &Nulls, work: &Work) -> Draft {
 fn split_join(side: Side, kind: &str, keys: &[String], any_null: &str, work: &Work, nulls: &Nulls) -> String {
     let join = work.join.clone().unwrap_or_default();
     let other_keys = join.keys(if side == Side::Left { Side::Right } else { Side::Left });
-    let on: Vec<String> = keys
-        .iter()
-        .enumerate()
-        .map(|(i, k)| format!("a.{k} = b.{}", other_keys.get(i).unwrap_or(k)))
-        .collect();
+    let on: Vec<String> =
+        keys.iter().enumerate().map(|(i, k)| format!("a.{k} = b.{}", other_keys.get(i).unwrap_or(k))).collect();
     let (this, other) = (input(nulls, work, "<this side>"), "<other side>");
     let words = match kind {
         "LeftAnti" => "LEFT ANTI JOIN",

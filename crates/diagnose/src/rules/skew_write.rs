@@ -21,7 +21,10 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     if facts.n < 4 || !facts.has_tasks() || out.max < cx.config.skew_min_bytes {
         return None;
     }
-    let with_rows = tasks.successful().filter(|&r| tasks.value(Metric::OutputRecords, r) > 0 || tasks.value(Metric::OutputBytes, r) > 0).count();
+    let with_rows = tasks
+        .successful()
+        .filter(|&r| tasks.value(Metric::OutputRecords, r) > 0 || tasks.value(Metric::OutputBytes, r) > 0)
+        .count();
     let small = tasks.successful().filter(|&r| tasks.value(Metric::OutputBytes, r) < SMALL).count();
     let few = with_rows * 4 <= facts.n;
     let uneven = out.max >= 5 * out.median.max(1) && small * 2 >= facts.n && out.max >= SMALL;
@@ -52,7 +55,10 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         .over(5.0)
         .evidence("files_proposed", wanted, "files")
         .explained_by(&["SKEW_NULL_KEY", "SKEW_KEY"])
-        .not("slow executor", format!("the slow task writes {} of the output", Share(out.max as f64 / out.sum.max(1) as f64)));
+        .not(
+            "slow executor",
+            format!("the slow task writes {} of the output", Share(out.max as f64 / out.sum.max(1) as f64)),
+        );
     Some(remedies(cx, draft, facts, wanted))
 }
 
@@ -64,8 +70,14 @@ fn remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, wanted: i64)
     let rebalances = work.exchanges.first().is_some_and(|e| e.origin == ExchangeOrigin::Rebalance);
     let mut draft = match (aqe, rebalances) {
         (_, true) => draft,
-        (true, _) => draft.remedy(RemedyKind::Sql, "Let adaptive execution size the files: the REBALANCE hint splits large partitions and merges small ones"),
-        (false, _) => draft.remedy(RemedyKind::Sql, "Switch adaptive execution on and use the REBALANCE hint: it splits large partitions and merges small ones"),
+        (true, _) => draft.remedy(
+            RemedyKind::Sql,
+            "Let adaptive execution size the files: the REBALANCE hint splits large partitions and merges small ones",
+        ),
+        (false, _) => draft.remedy(
+            RemedyKind::Sql,
+            "Switch adaptive execution on and use the REBALANCE hint: it splits large partitions and merges small ones",
+        ),
     };
     if !rebalances {
         let hint = keys.as_deref().filter(|_| by_keys).map_or("REBALANCE".to_owned(), |k| format!("REBALANCE({k})"));
@@ -74,8 +86,15 @@ fn remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, wanted: i64)
     if let Some(keys) = keys.filter(|_| by_keys) {
         draft = draft
             .remedy(RemedyKind::Code, format!("Or spread each value of {keys} over several tasks"))
-            .snippet(format!("df.repartition({wanted}, {}, (rand() * {}).cast('int'))", quoted(&keys), (wanted / 4).max(2)))
-            .computed(format!("{} / 128 MiB, rounded up to a multiple of the slots", Bytes(facts.q(Metric::OutputBytes).sum.unsigned_abs())));
+            .snippet(format!(
+                "df.repartition({wanted}, {}, (rand() * {}).cast('int'))",
+                quoted(&keys),
+                (wanted / 4).max(2)
+            ))
+            .computed(format!(
+                "{} / 128 MiB, rounded up to a multiple of the slots",
+                Bytes(facts.q(Metric::OutputBytes).sum.unsigned_abs())
+            ));
     }
     draft
         .remedy(RemedyKind::Layout, "For Iceberg: write.distribution-mode none or range instead of hash")

@@ -8,7 +8,9 @@ const MB: i64 = 1_000_000;
 /// `n` tasks of `ms` with 10 MB each, the last one with these times as much of both.
 fn uneven(n: usize, ms: i64, times: f64, bytes_times: f64) -> Vec<T> {
     let mut tasks: Vec<T> = (0..n - 1).map(|_| t(ms).read(10 * MB, 100_000)).collect();
-    tasks.push(t((ms as f64 * times) as i64).read((10.0 * MB as f64 * bytes_times) as i64, (100_000.0 * bytes_times) as i64));
+    tasks.push(
+        t((ms as f64 * times) as i64).read((10.0 * MB as f64 * bytes_times) as i64, (100_000.0 * bytes_times) as i64),
+    );
     tasks
 }
 
@@ -43,7 +45,8 @@ fn small_stages_few_tasks_and_small_minima_are_no_skew() {
     // Less than a hundredth of the run.
     assert!(found(&uneven(8, 1_000, 3.0, 3.0), 1_000_000).is_empty());
     // Bytes below a megabyte and few records.
-    let tiny: Vec<T> = (0..8).map(|i| t(if i == 7 { 20_000 } else { 2_000 }).read(if i == 7 { 900 } else { 30 }, 10)).collect();
+    let tiny: Vec<T> =
+        (0..8).map(|i| t(if i == 7 { 20_000 } else { 2_000 }).read(if i == 7 { 900 } else { 30 }, 10)).collect();
     assert!(!found(&tiny, 0).contains(&"SKEW_KEY".to_owned()));
     // A small minimum.
     let mut tasks = uneven(8, 10_000, 1.0, 1.0);
@@ -84,7 +87,8 @@ fn an_executor_that_is_slow_at_the_same_time_as_others_are_not() {
     assert_eq!(number(&slow, "executor_median_duration_ms"), 9_000.0);
     assert!(slow.estimate.is_some_and(|e| e.saved_ms > 15_000));
     // The same times, but the slow executor has more data: no slow executor.
-    let tasks: Vec<T> = tasks.into_iter().map(|t| if t.ms > 5_000 { t.with(Metric::LocalBytesRead, 45 * MB) } else { t }).collect();
+    let tasks: Vec<T> =
+        tasks.into_iter().map(|t| if t.ms > 5_000 { t.with(Metric::LocalBytesRead, 45 * MB) } else { t }).collect();
     let mut w = world(4, 1);
     w.stage(&tasks);
     assert!(!w.has("STRAGGLER_NODE"));
@@ -169,7 +173,8 @@ fn the_reason_why_adaptive_execution_did_not_split() {
 
 #[test]
 fn rows_that_multiply_are_told_from_skew() {
-    let mut tasks: Vec<T> = (0..15).map(|_| t(2_000).read(10 * MB, 1).with(Metric::ShuffleRecordsWritten, 1_000)).collect();
+    let mut tasks: Vec<T> =
+        (0..15).map(|_| t(2_000).read(10 * MB, 1).with(Metric::ShuffleRecordsWritten, 1_000)).collect();
     tasks.push(t(40_000).read(12 * MB, 1).with(Metric::ShuffleRecordsWritten, 5_000_000));
     let mut w = world(16, 1);
     w.stage(&tasks);
@@ -222,7 +227,13 @@ fn severity_of_collection_follows_its_share() {
 
 #[test]
 fn even_spill_wants_more_partitions_and_not_more_workers() {
-    let spill = |disk: i64, memory: i64| t(12_000).read(30 * MB, 1).with(Metric::DiskSpillBytes, disk).with(Metric::MemorySpillBytes, memory).with(Metric::PeakExecutionBytes, 36 * MB);
+    let spill = |disk: i64, memory: i64| {
+        t(12_000)
+            .read(30 * MB, 1)
+            .with(Metric::DiskSpillBytes, disk)
+            .with(Metric::MemorySpillBytes, memory)
+            .with(Metric::PeakExecutionBytes, 36 * MB)
+    };
     let mut w = world(2, 1);
     w.stage(&(0..4).map(|_| spill(22 * MB, 27 * MB)).collect::<Vec<_>>());
     let even = w.find("SPILL_EVEN");
@@ -273,7 +284,11 @@ fn a_fixed_number_of_partitions_starves_the_slots() {
     };
     w.reads("WriteFiles", Operator::Write { command: "x".to_owned(), target: None }, exchange);
     let low = w.find("LOW_PARALLELISM");
-    assert!(low.title.starts_with("two tasks for four slots because of repartition(2); 76 partitions save about"), "{}", low.title);
+    assert!(
+        low.title.starts_with("two tasks for four slots because of repartition(2); 76 partitions save about"),
+        "{}",
+        low.title
+    );
     assert!(!w.has("SKEW_KEY"));
     // Little data: worth a note only.
     let mut w = world(4, 1);
@@ -297,7 +312,8 @@ fn slots_that_other_stages_use_are_not_idle() {
         other.tasks.push(row);
     }
     w.app.stages.push(other);
-    let lows: Vec<_> = w.report().findings.into_iter().filter(|f| f.id == "LOW_PARALLELISM" && f.scope.stage == Some(1)).collect();
+    let lows: Vec<_> =
+        w.report().findings.into_iter().filter(|f| f.id == "LOW_PARALLELISM" && f.scope.stage == Some(1)).collect();
     assert!(lows.is_empty());
 }
 
@@ -332,7 +348,9 @@ fn big_partitions_in_two_steps() {
 #[test]
 fn tiny_tasks_by_their_own_work_and_overhead() {
     let task = |run: i64, rest: i64| t(run + rest).read(200, 3).with(Metric::RunMs, run);
-    for (n, run, rest, found) in [(400, 60, 120, true), (400, 60, 10, false), (7, 60, 1_200, false), (400, 600, 700, false)] {
+    for (n, run, rest, found) in
+        [(400, 60, 120, true), (400, 60, 10, false), (7, 60, 1_200, false), (400, 600, 700, false)]
+    {
         let mut w = world(2, 1);
         w.stage(&vec![task(run, rest); n]);
         assert_eq!(w.has("TINY_TASKS"), found, "{n} {run} {rest}");
@@ -379,12 +397,17 @@ fn a_heap_that_is_too_large_or_too_full() {
 
 #[test]
 fn a_pasted_stage_with_null_keys() {
-    let mut app = pasted(20, 487_000, 20.0, &[
-        (Metric::DurationMs, [24_000, 28_000, 30_000, 31_000, 480_000]),
-        (Metric::ShuffleReadBytes, [11_200_000, 12_100_000, 12_600_000, 13_000_000, 168_000_000]),
-        (Metric::ShuffleRecordsRead, [290_000, 312_000, 320_000, 330_000, 4_260_000]),
-        (Metric::GcMs, [100, 140, 180, 210, 2_900]),
-    ]);
+    let mut app = pasted(
+        20,
+        487_000,
+        20.0,
+        &[
+            (Metric::DurationMs, [24_000, 28_000, 30_000, 31_000, 480_000]),
+            (Metric::ShuffleReadBytes, [11_200_000, 12_100_000, 12_600_000, 13_000_000, 168_000_000]),
+            (Metric::ShuffleRecordsRead, [290_000, 312_000, 320_000, 330_000, 4_260_000]),
+            (Metric::GcMs, [100, 140, 180, 210, 2_900]),
+        ],
+    );
     if let Some(p) = &mut app.stages[0].pasted {
         p.node = Some("SortMergeJoin [order_key#12], [order_key#40], LeftOuter".to_owned());
         p.null_share = Some(0.4);

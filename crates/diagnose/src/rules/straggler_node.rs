@@ -75,7 +75,13 @@ pub fn slow_executors(cx: &Context<'_>, facts: &StageFacts<'_>) -> Vec<Slow> {
     suspects.filter_map(|(&executor, rows)| slow(cx, facts, executor, rows, &all)).collect()
 }
 
-fn slow(cx: &Context<'_>, facts: &StageFacts<'_>, executor: usize, rows: &[usize], all: &[(usize, i64)]) -> Option<Slow> {
+fn slow(
+    cx: &Context<'_>,
+    facts: &StageFacts<'_>,
+    executor: usize,
+    rows: &[usize],
+    all: &[(usize, i64)],
+) -> Option<Slow> {
     let c = cx.config;
     let tasks = &facts.stage.tasks;
     let median = |of: &mut dyn Iterator<Item = i64>| {
@@ -138,8 +144,7 @@ fn ratio_at_the_same_time(facts: &StageFacts<'_>, executor: usize, rows: &[usize
         let end = begin + tasks.value(Metric::DurationMs, row);
         let first = elsewhere.partition_point(|t| t.0 < begin - longest);
         let last = elsewhere.partition_point(|t| t.0 <= end);
-        let mut near: Vec<i64> =
-            elsewhere[first..last].iter().filter(|t| t.0 + t.1 >= begin).map(|t| t.1).collect();
+        let mut near: Vec<i64> = elsewhere[first..last].iter().filter(|t| t.0 + t.1 >= begin).map(|t| t.1).collect();
         near.sort_unstable();
         if let Some(median) = quantile(&near, 0.5) {
             ratios.push((end - begin) * 1_000 / median.max(1));
@@ -170,7 +175,17 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, slow: &Slow, other_stages: Ve
         .at_stage(facts)
         .estimate(estimate(cx, facts, slow))
         .fix("an executor as fast as the others")
-        .figures(facts, &[Metric::DurationMs, Metric::RunMs, Metric::GcMs, Metric::ShuffleReadBytes, Metric::ShuffleRecordsRead, Metric::InputBytes])
+        .figures(
+            facts,
+            &[
+                Metric::DurationMs,
+                Metric::RunMs,
+                Metric::GcMs,
+                Metric::ShuffleReadBytes,
+                Metric::ShuffleRecordsRead,
+                Metric::InputBytes,
+            ],
+        )
         .evidence("executor", id.clone(), "")
         .evidence("host", host.clone(), "")
         .evidence("executor_tasks", slow.own.count, "tasks")
@@ -194,12 +209,19 @@ fn differences(mut draft: Draft, facts: &StageFacts<'_>, executor: usize) -> Dra
         rows.map(|r| tasks.value(metric, r)).sum()
     };
     let share = |metric, mine| total(metric, mine) as f64 / total(Metric::RunMs, mine).max(1) as f64;
-    for (name, metric) in [("gc", Metric::GcMs), ("cpu", Metric::CpuMs), ("io_wait", Metric::IoWaitMs), ("fetch_wait", Metric::FetchWaitMs)] {
+    for (name, metric) in [
+        ("gc", Metric::GcMs),
+        ("cpu", Metric::CpuMs),
+        ("io_wait", Metric::IoWaitMs),
+        ("fetch_wait", Metric::FetchWaitMs),
+    ] {
         let (own, others) = (share(metric, true), share(metric, false));
         if own > 0.0 || others > 0.0 {
-            draft = draft
-                .evidence(&format!("executor_{name}_share"), own, "share")
-                .evidence(&format!("others_{name}_share"), others, "share");
+            draft = draft.evidence(&format!("executor_{name}_share"), own, "share").evidence(
+                &format!("others_{name}_share"),
+                others,
+                "share",
+            );
         }
     }
     for metric in [Metric::ShuffleReadBytes, Metric::InputBytes] {
@@ -213,7 +235,14 @@ fn differences(mut draft: Draft, facts: &StageFacts<'_>, executor: usize) -> Dra
             draft = draft
                 .evidence(&format!("executor_median_{name}"), own, "bytes")
                 .evidence(&format!("others_median_{name}"), others, "bytes")
-                .not("key skew", format!("its tasks read {} each, the others' {}", model::Bytes(own.unsigned_abs()), model::Bytes(others.unsigned_abs())));
+                .not(
+                    "key skew",
+                    format!(
+                        "its tasks read {} each, the others' {}",
+                        model::Bytes(own.unsigned_abs()),
+                        model::Bytes(others.unsigned_abs())
+                    ),
+                );
         }
     }
     let (own, others) = (share(Metric::GcMs, true), share(Metric::GcMs, false));
@@ -232,19 +261,25 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, slow: &Slow) -> Option<mod
 
 fn remedies(cx: &Context<'_>, draft: Draft, host: &str) -> Draft {
     let on = |key| cx.app.conf_bool(key, false);
-    let mut draft = draft.remedy(RemedyKind::Compute, format!("Replace or decommission the node ({host}); look at its disk, CPU throttling and neighbours"));
+    let mut draft = draft.remedy(
+        RemedyKind::Compute,
+        format!("Replace or decommission the node ({host}); look at its disk, CPU throttling and neighbours"),
+    );
     if !on("spark.excludeOnFailure.enabled") {
         draft = draft
             .remedy(RemedyKind::Conf, "If its tasks also fail, let Spark leave it out")
             .snippet("spark.excludeOnFailure.enabled=true");
     }
-    let hosts: std::collections::BTreeSet<&str> = cx.app.executors.iter().filter(|e| !e.is_driver()).map(|e| &*e.host).collect();
+    let hosts: std::collections::BTreeSet<&str> =
+        cx.app.executors.iter().filter(|e| !e.is_driver()).map(|e| &*e.host).collect();
     draft = match (on("spark.speculation"), hosts.len() > 1) {
         (true, _) => draft,
         (false, true) => draft
             .remedy(RemedyKind::Conf, "As a stop-gap, let copies of its slow tasks run elsewhere")
             .snippet("spark.speculation=true\nspark.speculation.quantile=0.9\nspark.speculation.multiplier=3"),
-        (false, false) => draft.useless("speculation", "all executors are on one host, and a copy must run on another one"),
+        (false, false) => {
+            draft.useless("speculation", "all executors are on one host, and a copy must run on another one")
+        }
     };
     draft
         .useless("salting or more partitions", "the data is even; the same executor would be slow with any of it")
@@ -256,7 +291,11 @@ fn pasted(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let peers = facts.stage.pasted.as_ref().filter(|_| !facts.has_tasks())?.peers_on_executor_ms?;
     let d = facts.uneven().duration;
     let slow = d.max as f64 >= cx.config.skew_ratio * d.p75 as f64 && cx.above_noise(facts, d.max - d.p75);
-    if facts.n < 4 || !slow || (peers as f64) < cx.config.straggler_ratio * d.median as f64 || !usual_quantiles(cx, facts) {
+    if facts.n < 4
+        || !slow
+        || (peers as f64) < cx.config.straggler_ratio * d.median as f64
+        || !usual_quantiles(cx, facts)
+    {
         return None;
     }
     let id = facts.stage.pasted.as_ref().and_then(|p| p.slowest_executor.clone()).unwrap_or_else(|| "?".to_owned());

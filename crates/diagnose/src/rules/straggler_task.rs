@@ -79,7 +79,8 @@ fn has_normal_data(cx: &Context<'_>, facts: &StageFacts<'_>) -> bool {
         own < floor || (own as f64) < cx.config.skew_ratio * facts.q(metric).p75 as f64
     };
     let bytes = [Metric::ShuffleReadBytes, Metric::InputBytes, Metric::OutputBytes, Metric::ShuffleBytesWritten];
-    let records = [Metric::ShuffleRecordsRead, Metric::InputRecords, Metric::OutputRecords, Metric::ShuffleRecordsWritten];
+    let records =
+        [Metric::ShuffleRecordsRead, Metric::InputRecords, Metric::OutputRecords, Metric::ShuffleRecordsWritten];
     bytes.into_iter().all(|m| usual(m, cx.config.skew_min_bytes))
         && records.into_iter().all(|m| usual(m, cx.config.skew_min_records))
 }
@@ -108,7 +109,17 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
         .estimate(cx.estimate(facts, changed, "the slow task as long as the median task"))
         .fix("running it like the others")
         .at_least(if duration - p75 >= cx.config.low_ms { Severity::Low } else { Severity::Info })
-        .figures(facts, &[Metric::DurationMs, Metric::RunMs, Metric::GcMs, Metric::ShuffleReadBytes, Metric::ShuffleRecordsRead, Metric::InputBytes])
+        .figures(
+            facts,
+            &[
+                Metric::DurationMs,
+                Metric::RunMs,
+                Metric::GcMs,
+                Metric::ShuffleReadBytes,
+                Metric::ShuffleRecordsRead,
+                Metric::InputBytes,
+            ],
+        )
         .evidence("warm_duration_ms_median", median, "ms")
         .evidence("warm_duration_ms_p75", p75, "ms")
         .evidence("max_over_p75", duration as f64 / p75.max(1) as f64, "ratio")
@@ -120,7 +131,13 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
         draft = draft.sure(Confidence::Low, "from quantiles alone: the task itself cannot be looked at");
     }
     if uneven.slowest_was_cold {
-        draft = draft.not("cold JVM", format!("the slowest task of all ({}) was a first task of a slot and is left out", Millis(uneven.duration.max)));
+        draft = draft.not(
+            "cold JVM",
+            format!(
+                "the slowest task of all ({}) was a first task of a slot and is left out",
+                Millis(uneven.duration.max)
+            ),
+        );
     }
     remedies(cx, draft.not("key skew", data_words(facts)))
 }
@@ -130,7 +147,11 @@ fn data_words(facts: &StageFacts<'_>) -> String {
     let q = if read.max >= input.max { read } else { input };
     match q.max {
         0 => "no task of the stage reads data".to_owned(),
-        _ => format!("the largest task reads {}, three quarters up to {}", model::Bytes(q.max.unsigned_abs()), model::Bytes(q.p75.unsigned_abs())),
+        _ => format!(
+            "the largest task reads {}, three quarters up to {}",
+            model::Bytes(q.max.unsigned_abs()),
+            model::Bytes(q.p75.unsigned_abs())
+        ),
     }
 }
 
@@ -179,7 +200,10 @@ fn replaced(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let copies = tasks.successful().filter(|&r| tasks.speculative(r));
     let waits = copies.filter_map(|copy| {
         let original = (0..tasks.len()).find(|&r| {
-            r != copy && tasks.index(r) == tasks.index(copy) && !tasks.speculative(r) && tasks.status(r) != TaskStatus::Success
+            r != copy
+                && tasks.index(r) == tasks.index(copy)
+                && !tasks.speculative(r)
+                && tasks.status(r) != TaskStatus::Success
         })?;
         let wait = tasks.value(Metric::FinishMs, copy) - tasks.value(Metric::LaunchMs, original);
         Some((wait, original, copy))
@@ -218,16 +242,22 @@ fn replaced(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
 }
 
 fn remedies(cx: &Context<'_>, draft: Draft) -> Draft {
-    let hosts: std::collections::BTreeSet<&str> = cx.app.executors.iter().filter(|e| !e.is_driver()).map(|e| &*e.host).collect();
+    let hosts: std::collections::BTreeSet<&str> =
+        cx.app.executors.iter().filter(|e| !e.is_driver()).map(|e| &*e.host).collect();
     let one_host = hosts.len() == 1;
     let draft = draft.remedy(
         RemedyKind::Ops,
         "See what the task does while it waits: a thread dump of its executor, its stderr, and the calls to other systems in its code",
     );
     let draft = match (cx.app.conf_bool("spark.speculation", false), one_host) {
-        (true, true) => draft.useless("speculation", "it is on, but all executors are on one host, and a copy must run on another one"),
-        (true, false) => draft.remedy(RemedyKind::Conf, "Speculation is on and started no copy in time: lower its quantile or multiplier").snippet("spark.speculation.quantile=0.75"),
-        (false, true) => draft.useless("speculation", "all executors are on one host, and a copy must run on another one"),
+        (true, true) => draft
+            .useless("speculation", "it is on, but all executors are on one host, and a copy must run on another one"),
+        (true, false) => draft
+            .remedy(RemedyKind::Conf, "Speculation is on and started no copy in time: lower its quantile or multiplier")
+            .snippet("spark.speculation.quantile=0.75"),
+        (false, true) => {
+            draft.useless("speculation", "all executors are on one host, and a copy must run on another one")
+        }
         (false, false) => draft
             .remedy(RemedyKind::Conf, "As a stop-gap, let a copy of a slow task run elsewhere")
             .snippet("spark.speculation=true\nspark.speculation.quantile=0.9\nspark.speculation.multiplier=3"),

@@ -3,8 +3,8 @@
 
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
-use crate::work::Work;
 use crate::sizing;
+use crate::work::Work;
 use model::{
     Bytes, Confidence, Count, ExchangeOrigin, JoinAlgorithm, Metric, Millis, Operator, Pasted, Plan, RemedyKind,
     Severity, Share,
@@ -78,7 +78,10 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         .evidence("slots", slots, "slots")
         .evidence("bytes_per_task", read / n.max(1), "bytes")
         .evidence("partitions_proposed", wanted, "partitions")
-        .not("key skew", format!("the largest task reads {}", Bytes(facts.q(Metric::ShuffleReadBytes).max.unsigned_abs())));
+        .not(
+            "key skew",
+            format!("the largest task reads {}", Bytes(facts.q(Metric::ShuffleReadBytes).max.unsigned_abs())),
+        );
     Some(remedies(cx, draft, facts, work, wanted))
 }
 
@@ -107,8 +110,10 @@ fn remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, work: &Work,
     let formula = format!("max({slots} slots, {bytes} / 128 MiB), rounded up to a multiple of the slots");
     let fixed = work.exchanges.iter().find(|e| e.origin == ExchangeOrigin::RepartitionByNumber);
     let aqe = cx.aqe(facts.sql);
-    let merging = cx.conf(facts.sql, "spark.sql.adaptive.coalescePartitions.enabled").is_none_or(|v| v.trim() == "true");
-    let parallelism_first = cx.conf(facts.sql, "spark.sql.adaptive.coalescePartitions.parallelismFirst").is_none_or(|v| v.trim() == "true");
+    let merging =
+        cx.conf(facts.sql, "spark.sql.adaptive.coalescePartitions.enabled").is_none_or(|v| v.trim() == "true");
+    let parallelism_first =
+        cx.conf(facts.sql, "spark.sql.adaptive.coalescePartitions.parallelismFirst").is_none_or(|v| v.trim() == "true");
     let draft = match (fixed, aqe, facts.sql.is_some()) {
         (Some(exchange), _, _) => draft
             .remedy(RemedyKind::Code, format!("Drop the fixed number {} of repartition: adaptive execution keeps it whatever the data", exchange.partitions.unwrap_or(facts.n as u64)))
@@ -142,7 +147,12 @@ fn told(pasted: &Pasted) -> Option<Draft> {
     let product = pasted.plans.iter().find_map(cartesian_partitions);
     let title = match product {
         Some((left, right)) if left * right == tasks => {
-            format!("{} x {} partitions make {} tasks of one stage, most of them without rows", left, right, left * right)
+            format!(
+                "{} x {} partitions make {} tasks of one stage, most of them without rows",
+                left,
+                right,
+                left * right
+            )
         }
         _ => format!("One stage has {tasks} tasks: starting them takes longer than their work"),
     };
@@ -159,13 +169,19 @@ fn told(pasted: &Pasted) -> Option<Draft> {
             .remedy(RemedyKind::Sql, "Give the join a real key, so that it is no cartesian product")
             .remedy(RemedyKind::Code, "Or coalesce both sides first: sides of a few rows need one partition each")
             .snippet("left.coalesce(1).crossJoin(right.coalesce(1))")
-            .useless("another number of shuffle partitions", "the product of both sides stays; a larger number makes it larger")
+            .useless(
+                "another number of shuffle partitions",
+                "the product of both sides stays; a larger number makes it larger",
+            )
             .confirm("number of tasks of the stage"),
     )
 }
 
 fn cartesian_partitions(plan: &Plan) -> Option<(u64, u64)> {
-    let join = plan.nodes.iter().position(|n| matches!(&n.op, Operator::Join(j) if j.algorithm == JoinAlgorithm::Cartesian))?;
+    let join = plan
+        .nodes
+        .iter()
+        .position(|n| matches!(&n.op, Operator::Join(j) if j.algorithm == JoinAlgorithm::Cartesian))?;
     let partitions = |input: usize| {
         plan.below(input).into_iter().find_map(|n| match &plan.nodes[n].op {
             Operator::Exchange(exchange) => exchange.partitions,

@@ -11,6 +11,12 @@ use std::borrow::Cow;
 /// Bytes looked at one by one before a vectorised search pays off.
 const SHORT_STRING: usize = 24;
 
+/// The largest figure: 8 PiB, or 104 days in nanoseconds.
+const MAX_FIGURE: u64 = 1 << 53;
+
+/// The latest time, epoch ms.
+pub(super) const MAX_TIME_MS: u64 = 1 << 48;
+
 /// What is left of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
@@ -98,9 +104,18 @@ impl<'a> Cursor<'a> {
         u32::try_from(self.int()?).ok()
     }
 
-    /// An integer, or 0 for `null`.
-    pub fn int_or_null(&mut self) -> Option<i64> {
-        if self.null() { Some(0) } else { self.int() }
+    /// A figure of a task, or 0 for `null`; one beyond 2^53 is no figure, and sums of such ones
+    /// would overflow.
+    pub fn figure(&mut self) -> Option<i64> {
+        if self.null() {
+            return Some(0);
+        }
+        self.int().filter(|n| n.unsigned_abs() <= MAX_FIGURE)
+    }
+
+    /// A time, epoch ms, or 0 for `null`; one beyond the year 10889 is no time.
+    pub fn time(&mut self) -> Option<i64> {
+        self.figure().filter(|ms| ms.unsigned_abs() <= MAX_TIME_MS)
     }
 
     pub fn bool(&mut self) -> Option<bool> {

@@ -174,9 +174,9 @@ fn task_info(cursor: &mut Cursor<'_>, sink: &mut TaskSink) -> Option<TaskInfo> {
             b"Index" => index = c.id()?,
             b"Attempt" => attempt = c.id()?,
             b"Partition ID" => partition = c.int()?,
-            b"Launch Time" => launch_ms = c.int()?,
-            b"Finish Time" => finish_ms = c.int()?,
-            b"Getting Result Time" => getting_result_ms = c.int()?,
+            b"Launch Time" => launch_ms = c.time()?,
+            b"Finish Time" => finish_ms = c.time()?,
+            b"Getting Result Time" => getting_result_ms = c.time()?,
             b"Executor ID" => executor = Some(sink.texts.number(&c.text()?)),
             b"Host" => host = Some(sink.texts.number(&c.text()?)),
             b"Locality" => locality = locality_of(c.string()?),
@@ -301,7 +301,7 @@ fn task_metrics(cursor: &mut Cursor<'_>, row: &mut TaskRow) -> Option<()> {
             }
             _ => return c.skip(),
         };
-        row.set(metric, c.int_or_null()?);
+        row.set(metric, c.figure()?);
         Some(())
     })
 }
@@ -328,7 +328,7 @@ fn io_metrics(cursor: &mut Cursor<'_>, input: bool, row: &mut TaskRow) -> Option
             b"Push Based Shuffle" | b"Shuffle Push Read Metrics" if !c.null() => return push_metrics(c, row),
             _ => return c.skip(),
         };
-        row.set(metric, c.int_or_null()?);
+        row.set(metric, c.figure()?);
         Some(())
     })
 }
@@ -348,7 +348,7 @@ fn push_metrics(cursor: &mut Cursor<'_>, row: &mut TaskRow) -> Option<()> {
             b"Merged Remote Requests Duration" => Metric::MergedRemoteRequestsMs,
             _ => return c.skip(),
         };
-        row.set(metric, c.int_or_null()?);
+        row.set(metric, c.figure()?);
         Some(())
     })
 }
@@ -357,7 +357,7 @@ impl Peaks {
     fn read(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
         let mut position = 0;
         cursor.object(|c, key| {
-            let value = c.int_or_null()?;
+            let value = c.figure()?;
             if value > 0 {
                 self.current.push((position_of(&mut self.names, position, key), value));
             }

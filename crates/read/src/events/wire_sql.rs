@@ -1,10 +1,11 @@
 //! SQL and streaming events.
 
 use super::wire::{CowStr, Loose, Map, Str};
-use crate::plan::PlanInfo;
+use crate::plan::{self, PlanInfo};
 use model::{MetricKind, Plan};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use std::fmt;
 
 /// `SparkListenerSQLExecutionStart`, the plan read.
@@ -41,7 +42,7 @@ struct StartForm<'a> {
     #[serde(rename = "physicalPlanDescription", borrow, default)]
     plan_text: Option<CowStr<'a>>,
     #[serde(rename = "sparkPlanInfo", borrow, default)]
-    plan: Option<PlanInfo<'a>>,
+    plan: Option<&'a RawValue>,
     #[serde(rename = "time", default)]
     time_ms: Option<i64>,
     #[serde(rename = "modifiedConfigs", default)]
@@ -55,7 +56,7 @@ struct UpdateForm<'a> {
     #[serde(rename = "physicalPlanDescription", borrow, default)]
     plan_text: Option<CowStr<'a>>,
     #[serde(rename = "sparkPlanInfo", borrow, default)]
-    plan: Option<PlanInfo<'a>>,
+    plan: Option<&'a RawValue>,
 }
 
 pub(super) fn sql_start(line: &[u8]) -> serde_json::Result<SqlStart> {
@@ -79,9 +80,11 @@ pub(super) fn sql_update(line: &[u8]) -> serde_json::Result<SqlUpdate> {
     Ok(SqlUpdate { id: form.id, plan, plan_text })
 }
 
-fn plan_of(info: Option<PlanInfo<'_>>, text: Option<CowStr<'_>>) -> (Plan, Option<Str>) {
+/// A plan that cannot be understood costs the plan, not the execution.
+fn plan_of(json: Option<&RawValue>, text: Option<CowStr<'_>>) -> (Plan, Option<Str>) {
     let text = text.map(|t| t.0);
-    let plan = info.map(|info| crate::plan::from_info(&info, text.as_deref())).unwrap_or_default();
+    let info = json.and_then(|json| PlanInfo::parse(json.get()).ok());
+    let plan = info.map(|info| plan::from_info(&info, text.as_deref())).unwrap_or_default();
     (plan, text.map(|t| t.into_owned().into()))
 }
 

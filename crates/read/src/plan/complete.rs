@@ -47,7 +47,7 @@ fn fill(scan: &mut Scan, fuller: &Scan) {
     }
     let cut = |filters: &Option<Vec<String>>| filters.iter().flatten().any(|f| f.contains("..."));
     scan.cut = scan.more_columns > 0 || cut(&scan.pushed) || cut(&scan.partition_filters) || fuller.cut;
-    scan.partition_columns = partition_columns(scan);
+    scan.partition_columns = partition_columns(scan, !fuller.schema.is_empty());
 }
 
 /// Takes over the origins of exchanges where both plans are drawn alike.

@@ -122,9 +122,13 @@ pub(crate) fn more_fields(text: &str) -> u64 {
     sum
 }
 
-/// Whether Spark cut the text: `...` where something is missing.
+/// Whether Spark cut the text: `...` where something is missing. A list of paths ends with
+/// `... 8 entries]` and loses nothing that matters.
 pub(crate) fn is_cut(text: &str) -> bool {
-    text.contains("...")
+    text.match_indices("...").any(|(at, _)| {
+        let rest = text[at + 3..].trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
+        !rest.starts_with(" entries")
+    })
 }
 
 /// The first whole number in a text.

@@ -208,16 +208,20 @@ fn finish(scan: &mut Scan, detail: &str) {
     }
     scan.cut |= scan.more_columns > 0 || detail.trim_end().ends_with("...");
     if scan.partition_columns.is_empty() {
-        scan.partition_columns = partition_columns(scan);
+        scan.partition_columns = partition_columns(scan, !schema_is_cut(detail));
     }
+}
+
+fn schema_is_cut(detail: &str) -> bool {
+    detail.find("ReadSchema: ").is_none_or(|at| is_cut(&detail[at..]))
 }
 
 /// Columns that the output has and the files have not come from the directory names; so does
 /// whatever a partition filter speaks of.
-pub(crate) fn partition_columns(scan: &Scan) -> Vec<String> {
+pub(crate) fn partition_columns(scan: &Scan, whole_schema: bool) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let filters = scan.partition_filters.iter().flatten();
-    for column in filters.flat_map(|f| attributes(f)).chain(beside_schema(scan)) {
+    for column in filters.flat_map(|f| attributes(f)).chain(beside_schema(scan, whole_schema)) {
         if !found.contains(&column) {
             found.push(column);
         }
@@ -225,9 +229,9 @@ pub(crate) fn partition_columns(scan: &Scan) -> Vec<String> {
     found
 }
 
-fn beside_schema(scan: &Scan) -> Vec<String> {
+fn beside_schema(scan: &Scan, whole_schema: bool) -> Vec<String> {
     let files = scan.location.is_some() && scan.format != "json" && !scan.schema.is_empty();
-    if !files || scan.cut {
+    if !files || !whole_schema {
         return Vec::new();
     }
     // Metadata columns (`_metadata`, `__delta_internal_…`) stand beside the schema as well.

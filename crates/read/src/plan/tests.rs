@@ -5,11 +5,20 @@ use model::{Operator, Plan};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The folder of shared samples beside the repository, where there is one.
+/// A path among the shared samples, where there are any.
 fn shared(below: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(below);
+    let path = testkit::shared().map(|folder| folder.join(below)).filter(|p| p.exists());
+    if path.is_none() {
+        eprintln!("skipped: no shared samples at {below}");
+    }
+    path
+}
+
+/// `explain` texts of real Spark, made by `tests/plans/make_plans.py`.
+fn explained() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/plans");
     if !path.exists() {
-        eprintln!("skipped: no shared samples at ../shared/{below}");
+        eprintln!("skipped: no explain texts at tests/plans");
     }
     path.exists().then_some(path)
 }
@@ -203,7 +212,9 @@ fn shared_text(below: &str) -> Option<String> {
 #[test]
 fn an_outline_alone_gives_the_tree() {
     let Some(text) = shared_text("data/queries/code/02-explain-outline.txt") else { return };
-    check(&text, expect_test::expect![[r#"
+    check(
+        &text,
+        expect_test::expect![[r#"
         Physical Plan final Some(false) cut false unknown []
         11 Adaptive
           10 aggregate [] [] partial false
@@ -216,42 +227,55 @@ fn an_outline_alone_gives_the_tree() {
                     5 BroadcastExchange { mode: "" }
                       4 filter 
                         3 scan parquet  [] pushed None partition None by [] schema 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn pasted_cases() {
     for (case, expected) in [
-        ("06-plan-cast-on-column-blocks-pushdown", expect_test::expect![[r#"
+        (
+            "06-plan-cast-on-column-blocks-pushdown",
+            expect_test::expect![[r#"
             Physical Plan final None cut false unknown []
             *1 filter (isnotnull(created_at#2) AND (cast(created_at#2 as string) >= 2025-01-01))
               *1 ColumnarToRow
                 scan parquet InMemoryFileIndex(1 paths)[s3a://lake/items] ["code", "label", "created_at"] pushed Some(["IsNotNull(created_at)"]) partition Some([]) by [] schema 3
-        "#]]),
-        ("07-plan-null-safe-or-join", expect_test::expect![[r#"
+        "#]],
+        ),
+        (
+            "07-plan-null-safe-or-join",
+            expect_test::expect![[r#"
             Physical Plan final Some(false) cut false unknown []
             Adaptive
               join NestedLoop LeftAnti [] = [] build Some(Right) if Some("((ref#256 = ref#270) OR (isnull(ref#256) AND isnull(ref#270)))")
                 scan parquet ops.orders ["order_id", "ref", "amount"] pushed Some([]) partition Some([]) by [] schema 3
                 BroadcastExchange { mode: "IdentityBroadcastMode" }
                   scan parquet ops.blocked ["ref"] pushed Some([]) partition Some([]) by [] schema 1
-        "#]]),
-        ("08-plan-constant-join-key", expect_test::expect![[r#"
+        "#]],
+        ),
+        (
+            "08-plan-constant-join-key",
+            expect_test::expect![[r#"
             Physical Plan final None cut true unknown []
             join Cartesian Inner [] = [] build None if None
               *3 aggregate ["20251216_20251222"] ["count(distinct host_id)"] partial false
                 exchange Hash ["20251216_20251222"] Some(1000) Requirements None
               *6 aggregate ["20251216_20251222"] ["count(1)"] partial false
                 exchange Hash ["20251216_20251222"] Some(1000) Requirements None
-        "#]]),
-        ("04-broadcast-larger-than-estimated", expect_test::expect![[r#"
+        "#]],
+        ),
+        (
+            "04-broadcast-larger-than-estimated",
+            expect_test::expect![[r#"
              final None cut true unknown []
             join BroadcastHash Inner ["account_id"] = ["account_id"] build Some(Right) if None
               scan parquet lake.invoices ["account_id", "amount"] pushed None partition None by [] schema 0
               BroadcastExchange { mode: "HashedRelationBroadcastMode" }
                 filter isnotnull(account_id#88L)
                   scan parquet lake.accounts_wide ["account_id"] pushed None partition None by [] schema 0
-        "#]]),
+        "#]],
+        ),
         ("11-lost-heartbeats-hide-a-library-conflict", expect_test::expect![[""]]),
         ("12-vacuum-one-job-per-partition", expect_test::expect![[""]]),
     ] {
@@ -437,7 +461,8 @@ fn a_sketch_is_a_chain() {
           exchange RoundRobin [] Some(2) RepartitionByNumber None
             project
               scan parquet  [] pushed None partition None by [] schema 0
-    "#]].assert_eq(&told(&plan));
+    "#]]
+    .assert_eq(&told(&plan));
 }
 
 #[test]
@@ -523,5 +548,87 @@ proptest::proptest! {
     fn no_text_panics(text in "([ :+*|-]{0,6}(Sort|Filter|FileScan parquet|Exchange|== Final Plan ==|== Physical Plan ==|\\PC{0,12})[ \\[(#a-z0-9,)\\]:.]{0,20}\n){0,12}") {
         let _ = parse_text(&text);
         let _ = parse_sketch(&text);
+    }
+}
+
+/// What two forms of one plan have in common: everything but numbers, ids and sizes, and the
+/// names that only one of the forms gives a wrapper.
+fn essence(plan: &Plan) -> Vec<String> {
+    let mut plan = plan.clone();
+    if plan.title == "Initial Plan" {
+        // Formatted text lists each subquery once, as it ran.
+        plan.subqueries.clear();
+    }
+    for node in &mut plan.nodes {
+        (node.number, node.codegen, node.statistics) = (None, None, None);
+        match &mut node.op {
+            Operator::Exchange(exchange) => exchange.plan_id = None,
+            Operator::Scan(scan) => {
+                scan.location = scan.location.take().map(|l| l.split([' ', '(']).next().unwrap_or_default().to_owned());
+            }
+            // Expression ids differ from one `explain` to the next.
+            Operator::Filter { condition } => *condition = list::without_ids(condition),
+            // Formatted text does not say that an anti join is null-aware.
+            Operator::Join(join) => {
+                join.null_aware = false;
+                join.condition = join.condition.as_deref().map(list::without_ids);
+            }
+            Operator::Subquery => node.name = "Subquery".into(),
+            _ => {}
+        }
+    }
+    let ids = regex::Regex::new(r"#\d+L?").expect("a pattern");
+    let told = told(&plan);
+    let mut lines: Vec<String> = told.lines().skip(1).map(|l| ids.replace_all(l, "").trim().to_owned()).collect();
+    // Formatted text names a subquery in a line of its own.
+    lines.retain(|l| l != "Subquery" && l != "CacheBuild");
+    lines
+}
+
+#[test]
+fn every_mode_of_explain_tells_the_same() {
+    let Some(folder) = explained() else { return };
+    let mut texts = Vec::new();
+    files(&folder, &mut texts);
+    let (mut compared, mut plans, mut different) = (0, 0, Vec::new());
+    for path in &texts {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.ends_with(".txt") {
+            continue;
+        }
+        let read = parse_text(&text);
+        plans += read.len();
+        assert!(!read.is_empty() || name.contains("codegen"), "{name}");
+        for plan in &read {
+            assert!(plan.unknown.is_empty(), "{name}: {:?}", plan.unknown);
+        }
+        let Some(other) =
+            ["simple.txt", "extended.txt", "cost.txt"].iter().find_map(|m| name.strip_suffix(m).map(|_| m))
+        else {
+            let Some(stem) = name.strip_suffix("simple.final.txt") else { continue };
+            compare(path, &format!("{stem}formatted.final.txt"), &mut compared, &mut different);
+            continue;
+        };
+        let stem = name.strip_suffix(other).unwrap_or_default();
+        compare(path, &format!("{stem}formatted.txt"), &mut compared, &mut different);
+    }
+    println!("{plans} plans in {} texts, {compared} compared, {} differ", texts.len(), different.len());
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+fn compare(path: &Path, formatted: &str, compared: &mut usize, different: &mut Vec<String>) {
+    let Ok(one) = std::fs::read_to_string(path) else { return };
+    let Ok(two) = std::fs::read_to_string(path.with_file_name(formatted)) else { return };
+    let (one, two) = (parse_text(&one), parse_text(&two));
+    *compared += 1;
+    if one.len() != two.len() {
+        different.push(format!("{}: {} and {} plans", path.display(), one.len(), two.len()));
+    }
+    for (one, two) in one.iter().zip(&two) {
+        let (one, two) = (essence(one), essence(two));
+        if let Some(at) = (0..one.len().max(two.len())).find(|&n| one.get(n) != two.get(n)) {
+            different.push(format!("{}: {at}\n  {:?}\n  {:?}", path.display(), one.get(at), two.get(at)));
+        }
     }
 }

@@ -199,6 +199,19 @@ struct SubqueryText<'t> {
     lines: Vec<TreeLine<'t>>,
 }
 
+impl SubqueryText<'_> {
+    /// The node that asks for it. Spark gives the operator number in the plan that ran; in the
+    /// initial plan it is the node that names the same expression.
+    fn host_among(&self, nodes: &[Raw]) -> Option<usize> {
+        let numbered = nodes.iter().position(|n| n.number.is_some() && n.number == self.host);
+        numbered.or_else(|| {
+            let hash = self.expression.find("subquery#").or_else(|| self.expression.find("dynamicpruning#"))?;
+            let key = self.expression[hash..].split([',', ' ', ')']).next()?;
+            nodes.iter().position(|n| n.detail.contains(key))
+        })
+    }
+}
+
 fn subqueries<'t>(lines: &[&'t str]) -> Vec<SubqueryText<'t>> {
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -216,7 +229,7 @@ impl PlanText<'_> {
         let other = if initial { |p| matches!(p, Part::Ran(_)) } else { |p| p == Part::Initial };
         let mut nodes = self.nodes(&self.main, &other);
         for subquery in &self.subqueries {
-            let host = nodes.iter().position(|n| n.number.is_some() && n.number == subquery.host);
+            let host = subquery.host_among(&nodes);
             if host.is_some() {
                 self.append(&mut nodes, subquery, host, &other);
             }

@@ -74,13 +74,21 @@ impl<'t> Reader<'t> {
         true
     }
 
+    /// Belongs to the adaptive node above it. Inside a subquery Spark draws the heading in the
+    /// column of that node itself, so the node gives way.
     fn heading(&mut self, column: usize, part: Part) -> bool {
-        self.close(column);
+        let adaptive = |&n: &usize| self.nodes[n].column <= column && kind(&self.nodes[n].text) == Some(Kind::Adaptive);
+        match self.open.iter().rposition(adaptive) {
+            Some(at) => {
+                self.open.truncate(at + 1);
+                let node = &mut self.nodes[self.open[at]];
+                node.column = node.column.min(column.saturating_sub(1));
+                node.open_part = Some(part);
+            }
+            None => self.close(column),
+        }
         self.awaited = Some(column);
         self.last = None;
-        if let Some(&parent) = self.open.last() {
-            self.nodes[parent].open_part = Some(part);
-        }
         true
     }
 

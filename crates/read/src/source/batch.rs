@@ -53,12 +53,7 @@ impl Batch {
 
     /// The lines that are not empty. `\r\n` is taken as a line end, too.
     pub fn lines(&self) -> Lines<'_> {
-        Lines {
-            bytes: self.bytes(),
-            at: 0,
-            index: 0,
-            maybe_cut: &self.maybe_cut,
-        }
+        Lines { bytes: self.bytes(), at: 0, index: 0, maybe_cut: &self.maybe_cut }
     }
 
     pub(super) fn line_count(&self) -> u64 {
@@ -92,11 +87,7 @@ impl<'a> Iterator for Lines<'a> {
             self.index += 1;
             let bytes = line.strip_suffix(b"\r").unwrap_or(line);
             if !bytes.is_empty() {
-                return Some(Line {
-                    bytes,
-                    index,
-                    maybe_cut: self.begins_cut(start),
-                });
+                return Some(Line { bytes, index, maybe_cut: self.begins_cut(start) });
             }
         }
         None
@@ -126,10 +117,7 @@ pub(super) struct Lent {
 impl Lent {
     pub fn new(buf: Buf, pool: &Arc<Pool>) -> Lent {
         pool.lend();
-        Lent {
-            buf,
-            pool: pool.clone(),
-        }
+        Lent { buf, pool: pool.clone() }
     }
 }
 

@@ -181,8 +181,6 @@ impl Pool {
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.returned
-            .wait(state)
-            .unwrap_or_else(PoisonError::into_inner)
+        self.returned.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }

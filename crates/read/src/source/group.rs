@@ -90,10 +90,9 @@ impl fmt::Display for Note {
                 write!(f, "files {from} to {to} of the rolling log are missing")
             }
             Note::NoStatusFile => f.write_str("the rolling log has no appstatus file"),
-            Note::Compacted { at } => write!(
-                f,
-                "Spark compacted the log up to file {at}: events of finished jobs are left out"
-            ),
+            Note::Compacted { at } => {
+                write!(f, "Spark compacted the log up to file {at}: events of finished jobs are left out")
+            }
         }
     }
 }
@@ -170,19 +169,12 @@ fn classify<'a>(entry: &'a Entry, name: &'a str) -> Role<'a> {
     let hidden = |part: &str| part.starts_with('.') && part != "." && part != "..";
     // `__MACOSX` and `_temporary` are left by archivers and writers, `_SUCCESS` by Spark jobs.
     let marker = |part: &str| matches!(part, "__MACOSX" | "_temporary" | "_SUCCESS");
-    if entry
-        .path
-        .split('/')
-        .any(|part| hidden(part) || marker(part))
-    {
+    if entry.path.split('/').any(|part| hidden(part) || marker(part)) {
         return Role::Ignored(Ignored::Hidden);
     }
     if let Some(status) = name.strip_prefix("appstatus_") {
         let log = status.strip_suffix(".inprogress");
-        return Role::Status {
-            log: log.unwrap_or(status),
-            running: log.is_some(),
-        };
+        return Role::Status { log: log.unwrap_or(status), running: log.is_some() };
     }
     if name.is_empty() || entry.size == Some(0) {
         return Role::Ignored(Ignored::Empty);
@@ -202,22 +194,14 @@ fn event_file<'a>(path: &'a str, name: &'a str) -> Option<EventFile<'a>> {
     // Spark replaces dots in application and attempt ids, so the first dot begins the endings.
     let (log, endings) = rest.split_once('.').unwrap_or((rest, ""));
     let compact = endings == "compact" || endings.ends_with(".compact");
-    Some(EventFile {
-        path,
-        log,
-        number,
-        compact,
-    })
+    Some(EventFile { path, log, number, compact })
 }
 
 /// The time in `eventlog-YYYY-MM-DD--HH-MM[.gz]`, which sorts as text.
 fn databricks_hour(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("eventlog-")?;
     let time = rest.split('.').next().unwrap_or(rest);
-    let shape: String = time
-        .chars()
-        .map(|c| if c.is_ascii_digit() { '9' } else { c })
-        .collect();
+    let shape: String = time.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
     (shape == "9999-99-99--99-99").then_some(time)
 }
 
@@ -232,9 +216,7 @@ impl Folder<'_> {
                 Some(name) if !several => name,
                 _ => log,
             };
-            grouped
-                .logs
-                .push(files.finish(name.to_owned(), &mut grouped.ignored));
+            grouped.logs.push(files.finish(name.to_owned(), &mut grouped.ignored));
         }
         if !self.databricks.is_empty() {
             grouped.logs.push(databricks(dir, self.databricks));
@@ -247,16 +229,8 @@ impl RollingLog<'_> {
     fn finish(&mut self, name: String, ignored: &mut Vec<(String, Ignored)>) -> LogFiles {
         // Compacted files sort before plain ones of the same number, which they replace.
         self.files.sort_by_key(|f| (f.number, !f.compact, f.path));
-        let compact = self
-            .files
-            .iter()
-            .filter(|f| f.compact)
-            .map(|f| f.number)
-            .max();
-        let mut notes: Vec<Note> = compact
-            .map(|at| Note::Compacted { at })
-            .into_iter()
-            .collect();
+        let compact = self.files.iter().filter(|f| f.compact).map(|f| f.number).max();
+        let mut notes: Vec<Note> = compact.map(|at| Note::Compacted { at }).into_iter().collect();
         if !self.finished && !self.running {
             notes.push(Note::NoStatusFile);
         }
@@ -268,23 +242,14 @@ impl RollingLog<'_> {
                 continue;
             }
             if file.number > next {
-                notes.push(Note::MissingFiles {
-                    from: next,
-                    to: file.number - 1,
-                });
+                notes.push(Note::MissingFiles { from: next, to: file.number - 1 });
             }
             parts.push(file.path.to_owned());
             last = Some(file.number);
             next = file.number.saturating_add(1);
         }
         let in_progress = self.running && !self.finished;
-        LogFiles {
-            kind: LogKind::Rolling,
-            name,
-            parts,
-            in_progress,
-            notes,
-        }
+        LogFiles { kind: LogKind::Rolling, name, parts, in_progress, notes }
     }
 }
 
@@ -295,11 +260,7 @@ fn databricks(dir: &str, mut paths: Vec<&str>) -> LogFiles {
         let hour = databricks_hour(base(path));
         (hour.is_none(), hour.unwrap_or_default(), *path)
     });
-    let name = if dir.is_empty() {
-        "eventlog"
-    } else {
-        base(dir)
-    };
+    let name = if dir.is_empty() { "eventlog" } else { base(dir) };
     LogFiles {
         kind: LogKind::Databricks,
         name: name.to_owned(),
@@ -320,11 +281,7 @@ fn singles(paths: Vec<&str>, grouped: &mut Grouped) {
             continue;
         }
         let name = base(finished.unwrap_or(path));
-        let kind = if has_ending(name, "zip") {
-            LogKind::Zip
-        } else {
-            LogKind::Single
-        };
+        let kind = if has_ending(name, "zip") { LogKind::Zip } else { LogKind::Single };
         grouped.logs.push(LogFiles {
             kind,
             name: without_codec(name).to_owned(),
@@ -336,9 +293,7 @@ fn singles(paths: Vec<&str>, grouped: &mut Grouped) {
 }
 
 fn without_codec(name: &str) -> &str {
-    const ENDINGS: [&str; 9] = [
-        "zstd", "zst", "lz4", "snappy", "lzf", "gz", "zip", "json", "log",
-    ];
+    const ENDINGS: [&str; 9] = ["zstd", "zst", "lz4", "snappy", "lzf", "gz", "zip", "json", "log"];
     match ENDINGS.iter().find(|ending| has_ending(name, ending)) {
         Some(ending) => without_codec(&name[..name.len() - ending.len() - 1]),
         None => name,
@@ -346,8 +301,7 @@ fn without_codec(name: &str) -> &str {
 }
 
 fn has_ending(name: &str, ending: &str) -> bool {
-    name.rsplit_once('.')
-        .is_some_and(|(stem, e)| !stem.is_empty() && e.eq_ignore_ascii_case(ending))
+    name.rsplit_once('.').is_some_and(|(stem, e)| !stem.is_empty() && e.eq_ignore_ascii_case(ending))
 }
 
 fn split_path(path: &str) -> (&str, &str) {

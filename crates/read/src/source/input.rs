@@ -21,16 +21,7 @@ pub(super) struct Input {
 
 impl Input {
     pub fn new(source: Box<dyn Read + Send>, progress: Progress) -> Input {
-        Input {
-            source,
-            buf: Vec::new(),
-            start: 0,
-            end: 0,
-            base: 0,
-            ended: false,
-            failure: None,
-            progress,
-        }
+        Input { source, buf: Vec::new(), start: 0, end: 0, base: 0, ended: false, failure: None, progress }
     }
 
     /// Offset in the part of the next byte.

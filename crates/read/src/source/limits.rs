@@ -34,7 +34,7 @@ pub const MAX_DAMAGES_KEPT: usize = 100;
 pub struct Limits {
     /// Bytes of all line buffers together (`--max-memory`, as far as it is given to reading).
     /// A line that does not fit is left out like one above `max_line_bytes`. Decoder state comes
-    /// on top: one zstd window of at most a quarter of this (and 2^[`MAX_ZSTD_WINDOW_LOG`] bytes),
+    /// on top: one zstd window of at most a third of this (and 2^[`MAX_ZSTD_WINDOW_LOG`] bytes),
     /// or a block of [`MAX_BLOCK_BYTES`] in both forms.
     pub max_memory_bytes: u64,
     /// Bytes of the longest line that is read (`--max-line-bytes`). Lines above it are skipped
@@ -62,7 +62,7 @@ impl Default for Limits {
 impl Limits {
     /// Largest zstd window within the memory limit, as a power of two.
     pub(super) fn zstd_window_log(&self) -> u32 {
-        let fits = (self.max_memory_bytes / 4).max(MIB).ilog2();
+        let fits = (self.max_memory_bytes / 3).max(MIB).ilog2();
         fits.min(MAX_ZSTD_WINDOW_LOG)
     }
 }
@@ -92,11 +92,8 @@ mod tests {
 
     #[test]
     fn windows_follow_the_memory_limit() {
-        for (mib, expected) in [(0, 20), (64, 24), (400, 26), (512, 27), (100_000, 27)] {
-            let limits = Limits {
-                max_memory_bytes: mib * MIB,
-                ..Limits::default()
-            };
+        for (mib, expected) in [(0, 20), (64, 24), (380, 26), (384, 27), (100_000, 27)] {
+            let limits = Limits { max_memory_bytes: mib * MIB, ..Limits::default() };
             assert_eq!(limits.zstd_window_log(), expected, "{mib}");
         }
     }

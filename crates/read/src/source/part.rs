@@ -29,11 +29,7 @@ impl Part {
         size: Option<u64>,
         open: impl Fn() -> io::Result<ByteStream> + Send + 'static,
     ) -> Part {
-        Part {
-            name: name.into(),
-            size,
-            source: Source::Again(Box::new(open)),
-        }
+        Part { name: name.into(), size, source: Source::Again(Box::new(open)) }
     }
 
     /// A part that can be opened once, such as standard input.
@@ -42,11 +38,7 @@ impl Part {
         size: Option<u64>,
         open: impl FnOnce() -> io::Result<ByteStream> + Send + 'static,
     ) -> Part {
-        Part {
-            name: name.into(),
-            size,
-            source: Source::Once(Some(Box::new(open))),
-        }
+        Part { name: name.into(), size, source: Source::Once(Some(Box::new(open))) }
     }
 
     /// A part that is in memory.
@@ -88,10 +80,7 @@ struct AfterError {
 
 impl AfterError {
     fn new(stream: ByteStream, end: io::Result<usize>) -> AfterError {
-        AfterError {
-            error: end.err(),
-            stream,
-        }
+        AfterError { error: end.err(), stream }
     }
 }
 
@@ -106,9 +95,6 @@ impl Read for AfterError {
 
 impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Part")
-            .field("name", &self.name)
-            .field("size", &self.size)
-            .finish()
+        f.debug_struct("Part").field("name", &self.name).field("size", &self.size).finish()
     }
 }

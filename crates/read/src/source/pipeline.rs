@@ -28,11 +28,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        Options {
-            limits: Limits::default(),
-            threads,
-            progress: Progress::default(),
-        }
+        Options { limits: Limits::default(), threads, progress: Progress::default() }
     }
 }
 
@@ -113,11 +109,7 @@ impl LineCounts {
         let first_line = self.seen + parsed.dropped_lines;
         self.seen = first_line + parsed.lines;
         self.handed_on[parsed.part] += parsed.lines;
-        Place {
-            part: parsed.part,
-            first_line,
-            at_byte: parsed.at_byte,
-        }
+        Place { part: parsed.part, first_line, at_byte: parsed.at_byte }
     }
 
     fn add_to(&self, stats: &mut ReadStats) {
@@ -183,11 +175,7 @@ fn spawn_parser<'s, T: Send>(
     })
 }
 
-fn hand_out<T>(
-    splitter: &mut Splitter,
-    jobs: &SyncSender<Job<T>>,
-    order: &SyncSender<Receiver<Parsed<T>>>,
-) {
+fn hand_out<T>(splitter: &mut Splitter, jobs: &SyncSender<Job<T>>, order: &SyncSender<Receiver<Parsed<T>>>) {
     while let Some(batch) = splitter.next_batch() {
         let (result, awaited) = sync_channel(1);
         if order.send(awaited).is_err() || jobs.send((batch, result)).is_err() {
@@ -196,10 +184,7 @@ fn hand_out<T>(
     }
 }
 
-fn fold_in_order<T>(
-    order: Receiver<Receiver<Parsed<T>>>,
-    fold: &mut impl FnMut(Parsed<T>) -> ControlFlow<()>,
-) -> bool {
+fn fold_in_order<T>(order: Receiver<Receiver<Parsed<T>>>, fold: &mut impl FnMut(Parsed<T>) -> ControlFlow<()>) -> bool {
     for awaited in order {
         // A parser that panicked leaves no result; joining it brings the panic here.
         let Ok(parsed) = awaited.recv() else {

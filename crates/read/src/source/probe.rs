@@ -68,17 +68,27 @@ pub fn probe(part: &mut Part) -> io::Result<Probe> {
 }
 
 fn look(head: Vec<u8>) -> Probe {
-    let foreign = foreign(&head);
+    let outside = foreign(&head);
     let (codec, text, broken) = decode_head(head);
-    let looks_like = match foreign {
-        Some(foreign) => foreign,
-        None if broken && text.iter().all(u8::is_ascii_whitespace) => LooksLike::Damaged,
-        None => judge(&text),
+    let looks_like = if let Some(outside) = outside {
+        outside
+    } else if broken && text.iter().all(u8::is_ascii_whitespace) {
+        LooksLike::Damaged
+    } else if codec != Codec::Plain {
+        nested(&text).unwrap_or_else(|| judge(&text))
+    } else {
+        judge(&text)
     };
-    Probe {
-        codec,
-        looks_like,
-        first_line: first_line(&text),
+    Probe { codec, looks_like, first_line: first_line(&text) }
+}
+
+/// Forms that are not read when they are inside a compressed stream.
+fn nested(text: &[u8]) -> Option<LooksLike> {
+    match foreign(text) {
+        Some(LooksLike::Zip) => Some(LooksLike::Unsupported("zip inside a compressed file")),
+        Some(other) => Some(other),
+        None if Codec::sniff(text) != Codec::Plain => Some(LooksLike::Unsupported("compressed twice")),
+        None => None,
     }
 }
 
@@ -88,8 +98,7 @@ pub fn is_event_line(line: &[u8]) -> bool {
     line.starts_with(b"{")
         && memmem::find_iter(line, b"\"Event\"").any(|at| {
             let rest = line[at + b"\"Event\"".len()..].trim_ascii_start();
-            rest.strip_prefix(b":")
-                .is_some_and(|v| v.trim_ascii_start().starts_with(b"\""))
+            rest.strip_prefix(b":").is_some_and(|v| v.trim_ascii_start().starts_with(b"\""))
         })
 }
 
@@ -121,24 +130,19 @@ fn foreign(head: &[u8]) -> Option<LooksLike> {
         (b"PK\x03\x04", LooksLike::Zip),
         (b"PK\x05\x06", LooksLike::Zip),
         (b"\x04\x22\x4d\x18", LooksLike::Unsupported("lz4 frame")),
-        (
-            b"\xff\x06\0\0sNaPpY",
-            LooksLike::Unsupported("snappy frame"),
-        ),
+        (b"\xff\x06\0\0sNaPpY", LooksLike::Unsupported("snappy frame")),
         (b"\xfd7zXZ\0", LooksLike::Unsupported("xz")),
-        (b"BZh", LooksLike::Unsupported("bzip2")),
         (b"7z\xbc\xaf\x27\x1c", LooksLike::Unsupported("7z")),
         (b"PAR1", LooksLike::Unsupported("parquet")),
         (b"Obj\x01", LooksLike::Unsupported("avro")),
-        (b"ORC", LooksLike::Unsupported("orc")),
     ];
     if head.get(257..262) == Some(b"ustar") {
         return Some(LooksLike::Unsupported("tar"));
     }
-    KNOWN
-        .iter()
-        .find(|(magic, _)| head.starts_with(magic))
-        .map(|(_, looks)| *looks)
+    if head.starts_with(b"BZh") && head.get(4..7) == Some(b"1AY") {
+        return Some(LooksLike::Unsupported("bzip2"));
+    }
+    KNOWN.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, looks)| *looks)
 }
 
 fn judge(text: &[u8]) -> LooksLike {
@@ -157,20 +161,14 @@ fn judge(text: &[u8]) -> LooksLike {
 fn is_text(bytes: &[u8]) -> bool {
     let valid = match std::str::from_utf8(bytes) {
         Ok(text) => text,
-        Err(e) if e.error_len().is_none() => {
-            std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default()
-        }
+        Err(e) if e.error_len().is_none() => std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default(),
         Err(_) => return false,
     };
     !valid.contains('\0')
 }
 
 fn first_line(text: &[u8]) -> String {
-    let line = text
-        .trim_ascii_start()
-        .split(|&b| b == b'\n')
-        .next()
-        .unwrap_or_default();
+    let line = text.trim_ascii_start().split(|&b| b == b'\n').next().unwrap_or_default();
     let line = &line[..line.len().min(FIRST_LINE_BYTES)];
     String::from_utf8_lossy(line).trim_end().to_owned()
 }

@@ -102,14 +102,10 @@ impl Splitter {
             let mut part = self.parts.next()?;
             match part.open() {
                 Ok(stream) => {
-                    let decoder =
-                        Decoder::new(stream, self.progress.clone(), self.limits.zstd_window_log());
+                    let decoder = Decoder::new(stream, self.progress.clone(), self.limits.zstd_window_log());
                     return Some(Open::new(part.name, decoder, self.pool.take()));
                 }
-                Err(error) => self
-                    .stats
-                    .parts
-                    .push(PartStats::not_opened(part.name, &error)),
+                Err(error) => self.stats.parts.push(PartStats::not_opened(part.name, &error)),
             }
         }
         None
@@ -162,10 +158,7 @@ impl Splitter {
         if self.decoded_total > limit_bytes {
             self.stats.stopped = Some(Stop::TooManyBytes { limit_bytes });
         } else if is_bomb(stored, decoded) {
-            self.stats.stopped = Some(Stop::Bomb {
-                stored_bytes: stored,
-                decoded_bytes: decoded,
-            });
+            self.stats.stopped = Some(Stop::Bomb { stored_bytes: stored, decoded_bytes: decoded });
         }
         self.stats.stopped.is_some()
     }
@@ -179,10 +172,7 @@ impl Splitter {
         let mut full = std::mem::replace(&mut open.buf, next);
         full.truncate(open.line_start);
         let mut maybe_cut = std::mem::take(&mut open.maybe_cut);
-        if maybe_cut
-            .pop_if(|start| *start == open.line_start)
-            .is_some()
-        {
+        if maybe_cut.pop_if(|start| *start == open.line_start).is_some() {
             open.maybe_cut.push(0);
         }
         let batch = Batch {
@@ -216,12 +206,7 @@ impl Splitter {
     }
 
     fn close(&mut self, open: Open) {
-        let Open {
-            decoder,
-            mut stats,
-            buf,
-            ..
-        } = open;
+        let Open { decoder, mut stats, buf, .. } = open;
         stats.stored_bytes = decoder.position();
         self.stats.parts.push(stats);
         if buf.capacity() > 0 {
@@ -233,11 +218,7 @@ impl Splitter {
 impl Open {
     fn new(name: String, decoder: Decoder, buf: Buf) -> Open {
         Open {
-            stats: PartStats {
-                name,
-                codec: decoder.codec(),
-                ..PartStats::default()
-            },
+            stats: PartStats { name, codec: decoder.codec(), ..PartStats::default() },
             decoder,
             buf,
             at_byte: 0,

@@ -110,15 +110,10 @@ impl PartStats {
 
     /// A part that could not be opened.
     pub(super) fn not_opened(name: String, error: &std::io::Error) -> PartStats {
-        let mut stats = PartStats {
-            name,
-            ..PartStats::default()
-        };
+        let mut stats = PartStats { name, ..PartStats::default() };
         stats.add_damage(Damage {
             at_byte: 0,
-            what: DamageKind::NotOpened {
-                message: error.to_string(),
-            },
+            what: DamageKind::NotOpened { message: error.to_string() },
             skipped_bytes: 0,
             resumed: false,
         });

@@ -36,11 +36,7 @@ pub fn read_text(mut part: Part, max_bytes: usize) -> io::Result<Text> {
     }
     let more = out.len() > max_bytes;
     out.truncate(max_bytes);
-    Ok(Text {
-        text: decode(out.filled()),
-        more,
-        damages,
-    })
+    Ok(Text { text: decode(out.filled()), more, damages })
 }
 
 /// Whether the bytes begin with the byte order mark of UTF-16.

@@ -57,10 +57,7 @@ pub fn zip_logs<R: SeekableStream + 'static>(
     for index in 0..archive.len() {
         match place(&mut archive, index) {
             Ok((path, place)) => {
-                listing.push(Entry {
-                    path: path.clone(),
-                    size: Some(place.raw_bytes),
-                });
+                listing.push(Entry { path: path.clone(), size: Some(place.raw_bytes) });
                 places.insert(path, place);
             }
             Err(NoPlace::Folder) => {}
@@ -74,11 +71,7 @@ pub fn zip_logs<R: SeekableStream + 'static>(
         let parts = log.parts.iter().filter_map(|path| {
             let place = *places.get(path)?;
             let open = open.clone();
-            Some(Part::new(
-                path.clone(),
-                Some(place.stored_bytes),
-                move || place.read(open()?),
-            ))
+            Some(Part::new(path.clone(), Some(place.stored_bytes), move || place.read(open()?)))
         });
         let parts = parts.collect();
         zip_logs.logs.push((log, parts));
@@ -89,9 +82,7 @@ pub fn zip_logs<R: SeekableStream + 'static>(
 impl ZipError {
     fn from_zip(error: zip::result::ZipError) -> ZipError {
         match error {
-            zip::result::ZipError::Io(e) if e.kind() != io::ErrorKind::UnexpectedEof => {
-                ZipError::Io(e)
-            }
+            zip::result::ZipError::Io(e) if e.kind() != io::ErrorKind::UnexpectedEof => ZipError::Io(e),
             other => ZipError::Damaged(other.to_string()),
         }
     }
@@ -113,14 +104,8 @@ enum NoPlace {
     Unreadable(String, &'static str),
 }
 
-fn place<R: SeekableStream>(
-    archive: &mut ZipArchive<R>,
-    index: usize,
-) -> Result<(String, EntryPlace), NoPlace> {
-    let name = archive
-        .name_for_index(index)
-        .unwrap_or_default()
-        .replace('\\', "/");
+fn place<R: SeekableStream>(archive: &mut ZipArchive<R>, index: usize) -> Result<(String, EntryPlace), NoPlace> {
+    let name = archive.name_for_index(index).unwrap_or_default().replace('\\', "/");
     let Ok(file) = archive.by_index_raw(index) else {
         return Err(NoPlace::Unreadable(name, "its header is damaged"));
     };
@@ -134,10 +119,7 @@ fn place<R: SeekableStream>(
         CompressionMethod::Stored => false,
         CompressionMethod::Deflated => true,
         _ => {
-            return Err(NoPlace::Unreadable(
-                name,
-                "its compression method is not supported",
-            ));
+            return Err(NoPlace::Unreadable(name, "its compression method is not supported"));
         }
     };
     let Some(at_byte) = file.data_start() else {
@@ -145,16 +127,7 @@ fn place<R: SeekableStream>(
     };
     let (stored_bytes, raw_bytes, crc) = (file.compressed_size(), file.size(), file.crc32());
     drop(file);
-    Ok((
-        name,
-        EntryPlace {
-            at_byte,
-            stored_bytes,
-            raw_bytes,
-            deflated,
-            crc,
-        },
-    ))
+    Ok((name, EntryPlace { at_byte, stored_bytes, raw_bytes, deflated, crc }))
 }
 
 impl EntryPlace {
@@ -165,11 +138,7 @@ impl EntryPlace {
             true => Box::new(DeflateDecoder::new(stored)),
             false => Box::new(stored),
         };
-        Ok(Box::new(Checked {
-            raw,
-            crc: Crc::new(),
-            expected: self.crc,
-        }))
+        Ok(Box::new(Checked { raw, crc: Crc::new(), expected: self.crc }))
     }
 }
 
@@ -185,9 +154,7 @@ impl Read for Checked {
         let n = self.raw.read(out)?;
         self.crc.update(&out[..n]);
         if n == 0 && !out.is_empty() && self.crc.sum() != self.expected {
-            return Err(io::Error::other(
-                "the checksum of the archive's entry does not match",
-            ));
+            return Err(io::Error::other("the checksum of the archive's entry does not match"));
         }
         Ok(n)
     }

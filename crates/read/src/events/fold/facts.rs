@@ -69,6 +69,7 @@ impl Facts {
         log.bad_lines += long;
         log.bytes_stored = stats.stored_bytes();
         log.bytes = stats.decoded_bytes();
+        log.repeated_lines += counts.repeated_ends;
         log.task_starts = task_starts;
         log.task_ends = counts.ends;
         log.task_ends_not_successful = counts.ends_not_successful;
@@ -151,9 +152,8 @@ impl Facts {
             let text = format!("{} tasks finish before they start; their duration counts as 0.", counts.backwards);
             warnings.push(warning("LOG_CLOCK", text));
         }
-        let repeated = log.repeated_lines + counts.repeated_ends;
-        if repeated > 0 {
-            let text = format!("{repeated} lines say again what was said before and were left out.");
+        if log.repeated_lines > 0 {
+            let text = format!("{} lines say again what was said before and were left out.", log.repeated_lines);
             warnings.push(warning("LOG_REPEATED", text));
         }
         warnings.extend(self.unknown_events());
@@ -215,12 +215,13 @@ fn part_warnings(part: &PartStats) -> Vec<Warning> {
 
 impl super::Budget {
     fn warning(&self) -> Option<Warning> {
+        let plans = if self.keep.plans { "" } else { ", and later plans," };
         let text = format!(
-            "The application needs more than {} bytes, so plan texts, call stacks and later plans were left out; a \
-             larger --max-memory keeps them.",
+            "The application needs more than {} bytes, so plan texts and call stacks{plans} were left out; a larger \
+             --max-memory keeps them.",
             self.max_bytes
         );
-        self.exceeded.then(|| warning("LOG_LIMIT", text))
+        (!self.keep.texts).then(|| warning("LOG_LIMIT", text))
     }
 }
 

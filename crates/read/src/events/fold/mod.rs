@@ -13,6 +13,7 @@ mod streams;
 mod work;
 
 use super::parse::{Event, Parsed};
+use super::scan::MAX_TIME_MS;
 use super::task::{TaskEnd, TaskStart};
 use super::texts::Interner;
 use super::wire;
@@ -24,9 +25,6 @@ use std::collections::BTreeMap;
 use storage::Storage;
 use streams::Streams;
 use work::Work;
-
-/// Times later than this (about the year 10889) are no times.
-const MAX_TIME_MS: i64 = 1 << 48;
 
 /// The application so far.
 #[derive(Debug)]
@@ -54,12 +52,20 @@ pub(crate) struct At {
     pub first_line: u64,
 }
 
-/// How much memory the application may take, and whether it did.
+/// How much memory the application may take, and what was given up for it.
 #[derive(Debug)]
 struct Budget {
     max_bytes: u64,
-    /// Texts that nothing depends on were given up.
-    exceeded: bool,
+    keep: Keep,
+}
+
+/// What is still kept of what could be done without.
+#[derive(Clone, Copy, Debug)]
+struct Keep {
+    /// Plan texts and call stacks.
+    texts: bool,
+    /// Plans of further SQL executions.
+    plans: bool,
 }
 
 /// The earliest and the latest time of all events.
@@ -72,7 +78,7 @@ struct Clock {
 impl Clock {
     /// Takes note of a time and gives it back; what is no time is `None`.
     fn see(&mut self, ms: impl Into<Option<i64>>) -> Option<i64> {
-        let ms = ms.into().filter(|ms| (1..=MAX_TIME_MS).contains(ms))?;
+        let ms = ms.into().filter(|ms| (1..=MAX_TIME_MS as i64).contains(ms))?;
         self.first_ms = Some(self.first_ms.map_or(ms, |first| first.min(ms)));
         self.last_ms = Some(self.last_ms.map_or(ms, |last| last.max(ms)));
         Some(ms)
@@ -97,7 +103,7 @@ impl Fold {
             streams: Streams::default(),
             facts: Facts::default(),
             last_line: None,
-            budget: Budget { max_bytes, exceeded: false },
+            budget: Budget { max_bytes, keep: Keep { texts: true, plans: true } },
         }
     }
 
@@ -186,8 +192,8 @@ impl Fold {
             }
             Event::BlockUpdated(block) => self.storage.block(&block, texts),
             Event::Unpersist(rdd) => self.storage.unpersist(rdd.id, clock.last_ms),
-            Event::SqlStart(start) => self.sql.start(*start, self.budget.exceeded, texts, clock),
-            Event::SqlUpdate(update) => self.sql.update(*update, self.budget.exceeded, texts),
+            Event::SqlStart(start) => self.sql.start(*start, self.budget.keep, texts, clock),
+            Event::SqlUpdate(update) => self.sql.update(*update, self.budget.keep),
             Event::SqlMetrics(metrics) => self.sql.metrics(&metrics),
             Event::DriverUpdates(updates) => self.sql.driver_updates(&updates),
             Event::SqlEnd(end) => self.sql.end(&end, texts, clock),
@@ -209,13 +215,20 @@ impl Fold {
         self.facts.log.starts_at_beginning = true;
     }
 
-    /// Gives up what is only for display once the application outgrows its memory.
+    /// Gives up what can be done without once the application outgrows its memory: first texts
+    /// that are only for display, then plans to come. Tasks and failures always stay.
     fn keep_budget(&mut self) {
-        if !self.budget.exceeded && self.heap_bytes() > self.budget.max_bytes {
-            self.budget.exceeded = true;
+        if !self.budget.keep.plans || self.heap_bytes() <= self.budget.max_bytes {
+            return;
+        }
+        let keep = &mut self.budget.keep;
+        if keep.texts {
+            keep.texts = false;
             self.sql.forget_texts();
             self.work.forget_texts();
             self.texts = Interner::default();
+        } else {
+            keep.plans = false;
         }
     }
 

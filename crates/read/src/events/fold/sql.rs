@@ -2,7 +2,7 @@
 
 use super::super::texts::Interner;
 use super::super::wire_sql::{DriverAccumUpdates, SqlEnd, SqlMetricUpdates, SqlStart, SqlUpdate};
-use super::Clock;
+use super::{Clock, Keep};
 use foldhash::{HashMap, HashSet};
 use model::{Accumulator, MetricKind, Plan, SqlExecution};
 use std::collections::BTreeMap;
@@ -36,35 +36,38 @@ impl Sql {
         self.executions.entry(id).or_insert_with(|| SqlExecution { id, ..SqlExecution::default() })
     }
 
-    pub fn start(&mut self, start: SqlStart, lean: bool, texts: &mut Interner, clock: &mut Clock) {
+    pub fn start(&mut self, start: SqlStart, keep: Keep, texts: &mut Interner, clock: &mut Clock) {
         self.note_kinds(&start.plan);
-        self.nodes += start.plan.nodes.len();
         let execution = self.get(start.id);
         execution.root_id = start.root_id.or(Some(start.id));
         execution.description = texts.label(&start.description);
         execution.started_ms = clock.see(start.time_ms);
         execution.modified_configs =
             start.modified_configs.iter().map(|(key, value)| (texts.text(key), texts.text(value))).collect();
-        execution.first_plan = start.plan;
-        if !lean {
+        if keep.texts {
             execution.details = texts.label(&start.details);
-            execution.plan_text = texts.option(start.plan_text.as_deref());
+            execution.plan_text = start.plan_text.map(Into::into);
+        }
+        if keep.plans {
+            execution.first_plan = start.plan;
+            let nodes = execution.first_plan.nodes.len();
+            self.nodes += nodes;
         }
     }
 
     /// The last plan stands; of those between it and the first only the metrics' sums remain.
-    pub fn update(&mut self, update: SqlUpdate, lean: bool, texts: &mut Interner) {
+    pub fn update(&mut self, update: SqlUpdate, keep: Keep) {
         self.note_kinds(&update.plan);
-        self.nodes += update.plan.nodes.len();
         let execution = self.get(update.id);
         execution.updates = execution.updates.saturating_add(1);
-        let replaced = execution.last_plan.replace(update.plan).map_or(0, |p| p.nodes.len());
-        if !lean {
-            // Not shared: each update's text is new, and only the last one stays.
+        if keep.texts {
             execution.plan_text = update.plan_text.map(Into::into).or(execution.plan_text.take());
         }
-        self.nodes -= replaced;
-        let _ = texts;
+        if keep.plans {
+            let nodes = update.plan.nodes.len();
+            let replaced = execution.last_plan.replace(update.plan).map_or(0, |p| p.nodes.len());
+            self.nodes = self.nodes + nodes - replaced;
+        }
     }
 
     pub fn end(&mut self, end: &SqlEnd, texts: &mut Interner, clock: &mut Clock) {
@@ -73,6 +76,8 @@ impl Sql {
         let execution = self.get(end.id);
         execution.ended_ms = time_ms;
         execution.error = error;
+        // Shared only now: adaptive execution replaces the text many times.
+        execution.plan_text = execution.plan_text.take().map(|text| texts.text(&text));
     }
 
     pub fn metrics(&mut self, event: &SqlMetricUpdates) {

@@ -400,7 +400,8 @@ fn tie(job: &mut Job, properties: &Properties, texts: &mut Interner) {
     job.call_site = text("callSite.short");
     job.stream = text("sql.streaming.queryId");
     job.sql = properties.number("spark.sql.execution.id");
-    job.sql_root = properties.number("spark.sql.execution.root.id");
+    let root = ["spark.sql.execution.root.id", "spark.databricks.execution.rootSqlExecutionId"];
+    job.sql_root = root.into_iter().find_map(|key| properties.number(key));
     job.batch = properties.number("streaming.sql.batchId");
     let tags = properties.get("spark.job.tags").unwrap_or_default().split(',').map(str::trim);
     job.tags = tags.filter(|tag| !tag.is_empty()).map(|tag| texts.text(tag)).collect();

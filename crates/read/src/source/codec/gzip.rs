@@ -35,11 +35,7 @@ enum Place {
 
 impl Gzip {
     pub fn new() -> Gzip {
-        Gzip {
-            inflate: Decompress::new(false),
-            crc: Crc::new(),
-            place: Place::Header,
-        }
+        Gzip { inflate: Decompress::new(false), crc: Crc::new(), place: Place::Header }
     }
 
     fn header(&mut self, input: &mut Input) -> Step {
@@ -73,9 +69,7 @@ impl Gzip {
         let have = input.fill(1);
         let (in_before, out_before) = (self.inflate.total_in(), self.inflate.total_out());
         let target = out.spare(1);
-        let result = self
-            .inflate
-            .decompress(input.data(), target, FlushDecompress::None);
+        let result = self.inflate.decompress(input.data(), target, FlushDecompress::None);
         let taken = (self.inflate.total_in() - in_before) as usize;
         let made = (self.inflate.total_out() - out_before) as usize;
         self.crc.update(&target[..made]);
@@ -124,8 +118,7 @@ impl Decode for Gzip {
 }
 
 fn find_header(data: &[u8]) -> Option<usize> {
-    memmem::find_iter(data, MAGIC)
-        .find(|&at| data.get(at + 3).is_some_and(|flags| flags & RESERVED == 0))
+    memmem::find_iter(data, MAGIC).find(|&at| data.get(at + 3).is_some_and(|flags| flags & RESERVED == 0))
 }
 
 /// Length of the member's header; `None` when more bytes are needed to tell.

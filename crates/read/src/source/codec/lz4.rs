@@ -57,11 +57,7 @@ fn fail(input: &mut Input, what: DamageKind) -> Step {
 fn header(data: &[u8]) -> Result<Header, DamageKind> {
     if data.len() < HEADER_BYTES {
         let begins = MAGIC.iter().zip(data).all(|(a, b)| a == b);
-        return Err(if begins {
-            DamageKind::CutFrame
-        } else {
-            DamageKind::NotAFrame
-        });
+        return Err(if begins { DamageKind::CutFrame } else { DamageKind::NotAFrame });
     }
     if !data.starts_with(MAGIC) {
         return Err(DamageKind::NotAFrame);
@@ -77,25 +73,14 @@ fn header(data: &[u8]) -> Result<Header, DamageKind> {
     };
     let largest = 1 << (10 + (token & 0x0f));
     if raw.max(packed) > MAX_BLOCK_BYTES {
-        return Err(DamageKind::BlockTooLarge {
-            claimed_bytes: raw.max(packed) as u64,
-        });
+        return Err(DamageKind::BlockTooLarge { claimed_bytes: raw.max(packed) as u64 });
     }
     // A byte of LZ4 stands for 255 bytes at most, and lz4-java stores what would grow.
-    let possible = if stored {
-        packed == raw
-    } else {
-        packed <= raw && raw / 255 <= packed
-    };
+    let possible = if stored { packed == raw } else { packed <= raw && raw / 255 <= packed };
     if raw > largest || !possible {
         return Err(DamageKind::BadBlock);
     }
-    Ok(Header {
-        stored,
-        packed,
-        raw,
-        checksum,
-    })
+    Ok(Header { stored, packed, raw, checksum })
 }
 
 fn block(header: &Header, packed: &[u8], out: &mut Buf) -> Result<(), DamageKind> {

@@ -29,9 +29,7 @@ struct Chunk {
 
 impl Lzf {
     fn fail(&self, input: &mut Input, what: DamageKind) -> Step {
-        let step = give_up(input, what, LARGEST_CHUNK_BYTES, |data| {
-            find_intact(data, &self.trials)
-        });
+        let step = give_up(input, what, LARGEST_CHUNK_BYTES, |data| find_intact(data, &self.trials));
         cut_or_corrupt(step)
     }
 }
@@ -77,16 +75,12 @@ fn chunk(data: &[u8]) -> Result<Chunk, DamageKind> {
         return Err(DamageKind::NotAFrame);
     }
     match data.get(2) {
-        Some(0) if data.len() >= STORED_HEADER_BYTES => Ok(Chunk {
-            data_at: STORED_HEADER_BYTES,
-            data_len: be_u16(data, 3),
-            raw: None,
-        }),
-        Some(1) if data.len() >= PACKED_HEADER_BYTES => Ok(Chunk {
-            data_at: PACKED_HEADER_BYTES,
-            data_len: be_u16(data, 3),
-            raw: Some(be_u16(data, 5)),
-        }),
+        Some(0) if data.len() >= STORED_HEADER_BYTES => {
+            Ok(Chunk { data_at: STORED_HEADER_BYTES, data_len: be_u16(data, 3), raw: None })
+        }
+        Some(1) if data.len() >= PACKED_HEADER_BYTES => {
+            Ok(Chunk { data_at: PACKED_HEADER_BYTES, data_len: be_u16(data, 3), raw: Some(be_u16(data, 5)) })
+        }
         None | Some(0 | 1) => Err(DamageKind::CutFrame),
         Some(_) => Err(DamageKind::BadBlock),
     }
@@ -122,8 +116,7 @@ fn decode(data: &[u8], out: &mut [u8]) -> Option<()> {
         at += 1;
         if control < 32 {
             let len = control + 1;
-            out.get_mut(done..done + len)?
-                .copy_from_slice(data.get(at..at + len)?);
+            out.get_mut(done..done + len)?.copy_from_slice(data.get(at..at + len)?);
             at += len;
             done += len;
             continue;

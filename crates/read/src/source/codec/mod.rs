@@ -102,11 +102,7 @@ impl Decoder {
             Codec::Lzf => Box::new(lzf::Lzf::default()),
             Codec::Gzip => Box::new(gzip::Gzip::new()),
         };
-        Decoder {
-            codec,
-            input,
-            inner,
-        }
+        Decoder { codec, input, inner }
     }
 
     pub fn codec(&self) -> Codec {
@@ -121,19 +117,14 @@ impl Decoder {
     /// Appends some bytes to `out`: as many as fit, or one block.
     pub fn step(&mut self, out: &mut Buf) -> Step {
         let step = self.inner.step(&mut self.input, out);
-        let over = matches!(
-            &step,
-            Step::End | Step::Broken(Damage { resumed: false, .. })
-        );
+        let over = matches!(&step, Step::End | Step::Broken(Damage { resumed: false, .. }));
         if !over {
             return step;
         }
         match self.input.take_failure() {
             Some(error) => Step::Broken(Damage {
                 at_byte: self.input.position(),
-                what: DamageKind::ReadFailed {
-                    message: error.to_string(),
-                },
+                what: DamageKind::ReadFailed { message: error.to_string() },
                 skipped_bytes: 0,
                 resumed: false,
             }),
@@ -158,12 +149,7 @@ impl Decode for Plain {
 
 /// Gives up what begins at the present position and moves to the next place that `find` accepts
 /// in a window of `look` bytes.
-fn give_up(
-    input: &mut Input,
-    what: DamageKind,
-    look: usize,
-    find: impl Fn(&[u8]) -> Option<usize>,
-) -> Step {
+fn give_up(input: &mut Input, what: DamageKind, look: usize, find: impl Fn(&[u8]) -> Option<usize>) -> Step {
     let at_byte = input.position();
     // What fails here would fail again.
     if input.fill(1) > 0 {
@@ -171,12 +157,7 @@ fn give_up(
     }
     let resumed = input.seek(look, find);
     let skipped_bytes = input.position() - at_byte;
-    Step::Broken(Damage {
-        at_byte,
-        what,
-        skipped_bytes,
-        resumed,
-    })
+    Step::Broken(Damage { at_byte, what, skipped_bytes, resumed })
 }
 
 /// Names the cut of a chunked stream rightly: if anything intact comes behind a chunk that seems to

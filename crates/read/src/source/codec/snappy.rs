@@ -61,20 +61,14 @@ impl Decode for Snappy {
 /// Length of the compressed block that begins here.
 fn length(data: &[u8]) -> Result<usize, DamageKind> {
     if data.len() <= LENGTH_BYTES || data[0] == MAGIC[0] {
-        let begins = data.len() < HEADER_BYTES
-            && (data.len() <= LENGTH_BYTES || MAGIC.iter().zip(data).all(|(a, b)| a == b));
-        return Err(if begins {
-            DamageKind::CutFrame
-        } else {
-            DamageKind::NotAFrame
-        });
+        let begins =
+            data.len() < HEADER_BYTES && (data.len() <= LENGTH_BYTES || MAGIC.iter().zip(data).all(|(a, b)| a == b));
+        return Err(if begins { DamageKind::CutFrame } else { DamageKind::NotAFrame });
     }
     let packed = u32::from_be_bytes(four(data, 0)) as usize;
     // Snappy adds a sixth at most to what it cannot compress.
     if packed > MAX_BLOCK_BYTES + MAX_BLOCK_BYTES / 6 + 32 {
-        return Err(DamageKind::BlockTooLarge {
-            claimed_bytes: packed as u64,
-        });
+        return Err(DamageKind::BlockTooLarge { claimed_bytes: packed as u64 });
     }
     if packed == 0 {
         return Err(DamageKind::BadBlock);
@@ -95,9 +89,7 @@ fn block(packed: &[u8], out: &mut Buf) -> Result<(), DamageKind> {
 fn raw_length(packed: &[u8]) -> Result<usize, DamageKind> {
     let raw = snap::raw::decompress_len(packed).map_err(|_| DamageKind::BadBlock)?;
     if raw > MAX_BLOCK_BYTES {
-        return Err(DamageKind::BlockTooLarge {
-            claimed_bytes: raw as u64,
-        });
+        return Err(DamageKind::BlockTooLarge { claimed_bytes: raw as u64 });
     }
     // Three bytes of Snappy stand for 64 bytes at most.
     if raw / 32 > packed.len() {

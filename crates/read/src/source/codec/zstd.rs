@@ -39,20 +39,12 @@ struct Fed {
 
 impl Zstd {
     pub fn new(window_log: u32) -> Zstd {
-        Zstd {
-            context: new_context(window_log),
-            in_frame: false,
-            wanted: START_BYTES,
-            pending: false,
-        }
+        Zstd { context: new_context(window_log), in_frame: false, wanted: START_BYTES, pending: false }
     }
 
     fn feed(&mut self, data: &[u8], out: &mut Buf) -> Fed {
         let Some(context) = &mut self.context else {
-            return Fed {
-                taken: 0,
-                hint: Err(DamageKind::BadBlock),
-            };
+            return Fed { taken: 0, hint: Err(DamageKind::BadBlock) };
         };
         let mut input = InBuffer::around(data);
         let mut output = OutBuffer::around(out.spare(1));
@@ -60,10 +52,7 @@ impl Zstd {
         let (taken, made) = (input.pos(), output.pos());
         self.pending = made == output.capacity();
         out.commit(made);
-        Fed {
-            taken,
-            hint: result.map_err(|code| kind(get_error_name(code))),
-        }
+        Fed { taken, hint: result.map_err(|code| kind(get_error_name(code))) }
     }
 
     fn restart(&mut self) {
@@ -91,11 +80,7 @@ impl Decode for Zstd {
         }
         if !self.in_frame && !is_magic(input.data()) {
             let cut = have < MAGIC.len() && MAGIC.starts_with(input.data());
-            let what = if cut {
-                DamageKind::CutFrame
-            } else {
-                DamageKind::NotAFrame
-            };
+            let what = if cut { DamageKind::CutFrame } else { DamageKind::NotAFrame };
             return self.fail(input, what);
         }
         self.in_frame = true;
@@ -125,9 +110,7 @@ impl Decode for Zstd {
 
 fn new_context(window_log: u32) -> Option<DCtx<'static>> {
     let mut context = DCtx::try_create()?;
-    context
-        .set_parameter(DParameter::WindowLogMax(window_log))
-        .ok()?;
+    context.set_parameter(DParameter::WindowLogMax(window_log)).ok()?;
     Some(context)
 }
 

@@ -8,10 +8,7 @@ use std::io::{self, Cursor, Read};
 
 /// Lines that are surely whole.
 fn whole(got: &[Got]) -> Vec<&[u8]> {
-    got.iter()
-        .filter(|l| !l.maybe_cut)
-        .map(|l| &l.bytes[..])
-        .collect()
+    got.iter().filter(|l| !l.maybe_cut).map(|l| &l.bytes[..]).collect()
 }
 
 #[test]
@@ -23,19 +20,13 @@ fn a_cut_at_any_byte_leaves_a_prefix() {
         let stored = encode(codec, &pieces, 250);
         for len in 0..stored.len() {
             let (got, stats) = read_bytes(&stored[..len], small());
-            let text: Vec<u8> = got
-                .iter()
-                .flat_map(|l| [&l.bytes[..], b"\n"].concat())
-                .collect();
+            let text: Vec<u8> = got.iter().flat_map(|l| [&l.bytes[..], b"\n"].concat()).collect();
             let text = text.strip_suffix(b"\n").unwrap_or(&text);
             // The first bytes of a stream's magic look like text.
             if len >= 8 {
                 assert!(plain.starts_with(text), "{codec} cut at {len}");
             }
-            assert!(
-                stats.parts[0].damage_count <= 1,
-                "{codec} cut at {len}: {stats:?}"
-            );
+            assert!(stats.parts[0].damage_count <= 1, "{codec} cut at {len}: {stats:?}");
         }
     }
 }
@@ -72,11 +63,7 @@ fn an_overwritten_place_costs_its_block_only() {
         assert!(part.damage_count >= 1, "{codec}");
         assert!(part.damages[0].resumed, "{codec}: {:?}", part.damages);
         let known = got.iter().filter(|l| lines.contains(&l.bytes)).count();
-        assert!(
-            known + 80 > lines.len(),
-            "{codec}: {known} of {}",
-            lines.len()
-        );
+        assert!(known + 80 > lines.len(), "{codec}: {known} of {}", lines.len());
         assert_eq!(got.last().unwrap().bytes, *lines.last().unwrap(), "{codec}");
     }
 }
@@ -91,20 +78,13 @@ fn lengths_that_lie_allocate_nothing_and_are_passed() {
     snappy.extend([0xff; 40]);
     let mut snappy_raw = snappy_header();
     snappy_raw.extend([0, 0, 0, 6, 0xff, 0xff, 0xff, 0xff, 7, 0]);
-    let cases = [
-        (Codec::Lz4, lz4),
-        (Codec::Snappy, snappy),
-        (Codec::Snappy, snappy_raw),
-    ];
+    let cases = [(Codec::Lz4, lz4), (Codec::Snappy, snappy), (Codec::Snappy, snappy_raw)];
     for (codec, mut stored) in cases {
         let good = b"{\"Event\":\"after the damage, long enough to be found again\"}\n".repeat(2);
         stored.extend(encode(codec, &[&good], 1000));
         let (got, stats) = read_bytes(&stored, Limits::default());
         let kind = &stats.parts[0].damages[0].what;
-        assert!(
-            matches!(kind, DamageKind::BlockTooLarge { .. }),
-            "{codec}: {kind}"
-        );
+        assert!(matches!(kind, DamageKind::BlockTooLarge { .. }), "{codec}: {kind}");
         assert_eq!(got.len(), 2, "{codec}");
     }
 }
@@ -117,6 +97,29 @@ fn a_window_above_the_limit_is_refused() {
     let (got, stats) = read_bytes(&stored, Limits::default());
     assert_eq!(stats.parts[0].damages[0].what, DamageKind::WindowTooLarge);
     assert_eq!(texts(&got), ["good"]);
+}
+
+#[test]
+fn a_search_among_forged_chunks_ends() {
+    // Every seven bytes look like a chunk of 64 KiB that must be decoded to be refused.
+    let mut lzf = encode(Codec::Lzf, &[b"first\n"], 100);
+    lzf.extend(b"ZV\x01\xff\x00\xff\xff".repeat(200_000));
+    let mut snappy = snappy_header();
+    snappy.extend([0, 0, 0xff, 0, 0x80, 0x80, 4, 0xf0, 0xff].repeat(200_000));
+    for stored in [lzf, snappy] {
+        let (_, stats) = read_bytes(&stored, Limits::default());
+        assert!(stats.parts[0].damage_count > 0);
+        assert_eq!(stats.stored_bytes(), stored.len() as u64);
+    }
+}
+
+#[test]
+fn a_stream_of_nothing_but_damages_stays_small() {
+    let stored = [0x28, 0xb5, 0x2f, 0xfd].repeat(500_000);
+    let (got, stats) = read_bytes(&stored, Limits::default());
+    assert!(got.is_empty());
+    assert!(stats.parts[0].damage_count > 100_000);
+    assert!(stats.parts[0].damages.len() <= 100);
 }
 
 #[test]
@@ -151,20 +154,12 @@ fn rubbish_between_frames_is_passed() {
         let lines = sample(100);
         let (a, b) = lines.split_at(50);
         let rubbish = [0xee; 5000];
-        let stored = [
-            &encode(codec, &[&joined(a)], 2000)[..],
-            &rubbish,
-            &encode(codec, &[&joined(b)], 2000),
-            &[0; 300],
-        ]
-        .concat();
+        let stored =
+            [&encode(codec, &[&joined(a)], 2000)[..], &rubbish, &encode(codec, &[&joined(b)], 2000), &[0; 300]]
+                .concat();
         let (got, stats) = read_bytes(&stored, small());
         assert!(got.iter().map(|l| &l.bytes).eq(&lines), "{codec}");
-        assert_eq!(
-            stats.parts[0].damage_count, 2,
-            "{codec} {:?}",
-            stats.parts[0].damages
-        );
+        assert_eq!(stats.parts[0].damage_count, 2, "{codec} {:?}", stats.parts[0].damages);
         assert!(stats.parts[0].damages[0].skipped_bytes >= 4990, "{codec}");
     }
 }
@@ -181,46 +176,26 @@ fn a_failing_stream_keeps_what_came_before() {
     for codec in ALL {
         let stored = encode(codec, &[&plain], 1000);
         let half = stored[..stored.len() / 2].to_vec();
-        let part = Part::once("bad disk", None, || {
-            Ok(Box::new(Cursor::new(half).chain(Fails)))
-        });
-        let (got, stats) = read(
-            vec![part, Part::bytes("ok", *b"ok\n")],
-            &options(1, small()),
-        );
+        let part = Part::once("bad disk", None, || Ok(Box::new(Cursor::new(half).chain(Fails))));
+        let (got, stats) = read(vec![part, Part::bytes("ok", *b"ok\n")], &options(1, small()));
         let what = &stats.parts[0].damages[0].what;
-        assert_eq!(
-            *what,
-            DamageKind::ReadFailed {
-                message: "disk on fire".into()
-            },
-            "{codec}"
-        );
+        assert_eq!(*what, DamageKind::ReadFailed { message: "disk on fire".into() }, "{codec}");
         assert_eq!(stats.parts[0].damage_count, 1, "{codec}");
         assert_eq!(got.last().unwrap().bytes, b"ok");
         // One block of gzip and zstd holds everything.
-        assert!(
-            got.len() > 10 || matches!(codec, Codec::Gzip | Codec::Zstd),
-            "{codec}"
-        );
+        assert!(got.len() > 10 || matches!(codec, Codec::Gzip | Codec::Zstd), "{codec}");
     }
 }
 
 #[test]
 fn a_part_that_does_not_open_is_named_and_passed() {
     let denied = || Err(io::Error::from(io::ErrorKind::PermissionDenied));
-    let parts = vec![
-        Part::new("secret", None, denied),
-        Part::bytes("ok", *b"ok\n"),
-    ];
+    let parts = vec![Part::new("secret", None, denied), Part::bytes("ok", *b"ok\n")];
     let (got, stats) = read(parts, &options(2, small()));
     assert_eq!(texts(&got), ["ok"]);
     let not_opened = &stats.parts[0];
     assert_eq!(not_opened.name, "secret");
-    assert!(matches!(
-        not_opened.damages[0].what,
-        DamageKind::NotOpened { .. }
-    ));
+    assert!(matches!(not_opened.damages[0].what, DamageKind::NotOpened { .. }));
     assert_eq!(stats.parts[1].lines, 1);
 }
 

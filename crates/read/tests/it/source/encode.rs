@@ -3,21 +3,11 @@
 use read::source::Codec;
 use std::io::Write;
 
-pub(super) const ALL: [Codec; 6] = [
-    Codec::Plain,
-    Codec::Zstd,
-    Codec::Lz4,
-    Codec::Snappy,
-    Codec::Lzf,
-    Codec::Gzip,
-];
+pub(super) const ALL: [Codec; 6] = [Codec::Plain, Codec::Zstd, Codec::Lz4, Codec::Snappy, Codec::Lzf, Codec::Gzip];
 
 /// Encodes each piece as a frame, stream or member of its own, in blocks of `block` bytes.
 pub(super) fn encode(codec: Codec, pieces: &[&[u8]], block: usize) -> Vec<u8> {
-    pieces
-        .iter()
-        .flat_map(|piece| encode_one(codec, piece, block))
-        .collect()
+    pieces.iter().flat_map(|piece| encode_one(codec, piece, block)).collect()
 }
 
 fn encode_one(codec: Codec, piece: &[u8], block: usize) -> Vec<u8> {
@@ -27,20 +17,14 @@ fn encode_one(codec: Codec, piece: &[u8], block: usize) -> Vec<u8> {
         Codec::Zstd => zstd::encode_all(piece, 1).unwrap(),
         Codec::Gzip => gzip(piece),
         Codec::Lz4 => blocks.flat_map(lz4_block).chain(lz4_end()).collect(),
-        Codec::Snappy => snappy_header()
-            .into_iter()
-            .chain(blocks.flat_map(snappy_block))
-            .collect(),
+        Codec::Snappy => snappy_header().into_iter().chain(blocks.flat_map(snappy_block)).collect(),
         Codec::Lzf => blocks.flat_map(lzf_chunk).collect(),
     }
 }
 
 fn gzip(piece: &[u8]) -> Vec<u8> {
     // Every optional header field, as the tools that write logs may use any of them.
-    let builder = flate2::GzBuilder::new()
-        .filename("eventlog")
-        .comment("a log")
-        .extra("xy");
+    let builder = flate2::GzBuilder::new().filename("eventlog").comment("a log").extra("xy");
     let mut encoder = builder.write(Vec::new(), flate2::Compression::fast());
     encoder.write_all(piece).unwrap();
     encoder.finish().unwrap()
@@ -52,11 +36,7 @@ fn lz4_frame(token: u8, packed: &[u8], raw: &[u8]) -> Vec<u8> {
     out.push(token);
     out.extend((packed.len() as u32).to_le_bytes());
     out.extend((raw.len() as u32).to_le_bytes());
-    out.extend(if raw.is_empty() {
-        [0; 4]
-    } else {
-        checksum.to_le_bytes()
-    });
+    out.extend(if raw.is_empty() { [0; 4] } else { checksum.to_le_bytes() });
     out.extend(packed);
     out
 }
@@ -64,11 +44,7 @@ fn lz4_frame(token: u8, packed: &[u8], raw: &[u8]) -> Vec<u8> {
 pub(super) fn lz4_block(raw: &[u8]) -> Vec<u8> {
     let packed = lz4_flex::block::compress(raw);
     // Level 15 - 0: the largest block size is 1 << (10 + level).
-    if packed.len() < raw.len() {
-        lz4_frame(0x20 | 15, &packed, raw)
-    } else {
-        lz4_frame(0x10 | 15, raw, raw)
-    }
+    if packed.len() < raw.len() { lz4_frame(0x20 | 15, &packed, raw) } else { lz4_frame(0x10 | 15, raw, raw) }
 }
 
 fn lz4_end() -> Vec<u8> {
@@ -107,9 +83,7 @@ fn lzf(raw: &[u8]) -> Vec<u8> {
             Some(from) => {
                 lzf_literals(&mut out, &raw[literals..at]);
                 let longest = (raw.len() - at).min(264);
-                let len = (0..longest)
-                    .take_while(|&i| raw[from + i] == raw[at + i])
-                    .count();
+                let len = (0..longest).take_while(|&i| raw[from + i] == raw[at + i]).count();
                 lzf_reference(&mut out, at - from - 1, len);
                 at += len;
                 literals = at;

@@ -74,24 +74,12 @@ fn stored_blocks_and_empty_streams_are_read() {
 #[test]
 fn parts_of_different_codecs_are_one_log() {
     let lines = sample(120);
-    let parts: Vec<Part> = lines
-        .chunks(20)
-        .zip(ALL)
-        .map(|(lines, codec)| Part::bytes("part", encode(codec, &[&joined(lines)], 300)))
-        .collect();
     for threads in [1, 3] {
-        let parts = parts
-            .iter()
-            .map(|_| ())
-            .zip(lines.chunks(20).zip(ALL))
-            .map(|(_, (l, c))| Part::bytes(c.to_string(), encode(c, &[&joined(l)], 300)));
-        let (got, stats) = read(parts.collect(), &options(threads, small()));
+        let part =
+            |(lines, codec): (&[Vec<u8>], Codec)| Part::bytes(codec.to_string(), encode(codec, &[&joined(lines)], 300));
+        let parts = lines.chunks(20).zip(ALL).map(part).collect();
+        let (got, stats) = read(parts, &options(threads, small()));
         assert!(got.iter().map(|l| &l.bytes).eq(&lines));
-        assert!(
-            stats
-                .parts
-                .iter()
-                .all(|p| p.lines == 20 && p.name == p.codec.to_string())
-        );
+        assert!(stats.parts.iter().all(|p| p.lines == 20 && p.name == p.codec.to_string()));
     }
 }

@@ -10,14 +10,8 @@ fn check(names: &str, expected: Expect) {
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .map(|line| match line.strip_suffix(" 0") {
-            Some(path) => Entry {
-                path: path.into(),
-                size: Some(0),
-            },
-            None => Entry {
-                path: line.into(),
-                size: Some(10),
-            },
+            Some(path) => Entry { path: path.into(), size: Some(0) },
+            None => Entry { path: line.into(), size: Some(10) },
         })
         .collect();
     let grouped = group(&listing);
@@ -25,17 +19,10 @@ fn check(names: &str, expected: Expect) {
     for log in &grouped.logs {
         let running = if log.in_progress { ", in progress" } else { "" };
         out += &format!("{:?} {}{running}\n", log.kind, log.name);
-        log.notes
-            .iter()
-            .for_each(|note| out += &format!("  note: {note}\n"));
-        log.parts
-            .iter()
-            .for_each(|part| out += &format!("  {part}\n"));
+        log.notes.iter().for_each(|note| out += &format!("  note: {note}\n"));
+        log.parts.iter().for_each(|part| out += &format!("  {part}\n"));
     }
-    grouped
-        .ignored
-        .iter()
-        .for_each(|(path, why)| out += &format!("ignored {path}: {why}\n"));
+    grouped.ignored.iter().for_each(|(path, why)| out += &format!("ignored {path}: {why}\n"));
     expected.assert_eq(&out);
 }
 

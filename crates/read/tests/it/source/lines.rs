@@ -20,10 +20,7 @@ fn line_ends_of_every_kind() {
     for (bytes, expected, open) in cases {
         let (got, stats) = read_bytes(bytes, Limits::default());
         assert_eq!(texts(&got), expected, "{bytes:?}");
-        assert!(
-            stats.parts.iter().all(|p| p.open_last_line == open),
-            "{bytes:?}"
-        );
+        assert!(stats.parts.iter().all(|p| p.open_last_line == open), "{bytes:?}");
         assert_eq!(got.last().is_some_and(|l| l.maybe_cut), open, "{bytes:?}");
     }
 }
@@ -56,9 +53,8 @@ fn a_stream_that_comes_byte_by_byte() {
 fn with_long_line(bytes: u64) -> Part {
     Part::new("long", None, move || {
         let fill = bytes - "{\"Event\":\"\"}".len() as u64;
-        let long = Cursor::new("first\n{\"Event\":\"")
-            .chain(io::repeat(b'a').take(fill))
-            .chain(Cursor::new("\"}\nlast\n"));
+        let long =
+            Cursor::new("first\n{\"Event\":\"").chain(io::repeat(b'a').take(fill)).chain(Cursor::new("\"}\nlast\n"));
         Ok(Box::new(long))
     })
 }
@@ -75,14 +71,8 @@ fn a_line_of_200_mb_is_read() {
 #[test]
 fn a_line_above_the_limit_is_left_out_and_counted() {
     let mib = 1 << 20;
-    let memory = Limits {
-        max_memory_bytes: 16 * mib,
-        ..Limits::default()
-    };
-    let length = Limits {
-        max_line_bytes: 4 * mib,
-        ..Limits::default()
-    };
+    let memory = Limits { max_memory_bytes: 16 * mib, ..Limits::default() };
+    let length = Limits { max_line_bytes: 4 * mib, ..Limits::default() };
     for (limits, line, read_it) in [
         (length.clone(), 4 * mib, true),
         (length.clone(), 4 * mib + 1, false),
@@ -97,13 +87,7 @@ fn a_line_above_the_limit_is_left_out_and_counted() {
             assert_eq!(part.long_line_count, 0);
         } else {
             assert_eq!(texts(&got), ["first", "last"], "{line}");
-            assert_eq!(
-                part.long_lines,
-                [LongLine {
-                    at_byte: 6,
-                    bytes: line
-                }]
-            );
+            assert_eq!(part.long_lines, [LongLine { at_byte: 6, bytes: line }]);
             assert!(!stats.is_complete());
         }
     }
@@ -111,31 +95,17 @@ fn a_line_above_the_limit_is_left_out_and_counted() {
 
 #[test]
 fn a_long_line_without_an_end_is_left_out() {
-    let part = Part::new("endless", None, || {
-        Ok(Box::new(io::repeat(b'z').take(50 << 20)))
-    });
-    let limits = Limits {
-        max_line_bytes: 2 << 20,
-        ..Limits::default()
-    };
+    let part = Part::new("endless", None, || Ok(Box::new(io::repeat(b'z').take(50 << 20))));
+    let limits = Limits { max_line_bytes: 2 << 20, ..Limits::default() };
     let (got, stats) = read(vec![part], &options(1, limits));
     assert!(got.is_empty());
-    assert_eq!(
-        stats.parts[0].long_lines,
-        [LongLine {
-            at_byte: 0,
-            bytes: 50 << 20
-        }]
-    );
+    assert_eq!(stats.parts[0].long_lines, [LongLine { at_byte: 0, bytes: 50 << 20 }]);
 }
 
 #[test]
 fn places_count_left_out_lines() {
     let mut places = Vec::new();
-    let limits = Limits {
-        max_line_bytes: 2 << 20,
-        ..Limits::default()
-    };
+    let limits = Limits { max_line_bytes: 2 << 20, ..Limits::default() };
     let parts = vec![with_long_line(10 << 20), Part::bytes("next", *b"one\n")];
     let stats = read::source::run(
         parts,
@@ -156,10 +126,7 @@ fn a_bomb_stops_at_the_limit_and_keeps_what_came_before() {
     let bomb = zstd::encode_all(io::repeat(b'\n').take(300 << 20), 1).unwrap();
     let stored = [first, bomb].concat();
     let limit_bytes = 64 << 20;
-    let limits = Limits {
-        max_decompressed_bytes: limit_bytes,
-        ..Limits::default()
-    };
+    let limits = Limits { max_decompressed_bytes: limit_bytes, ..Limits::default() };
     let parts = vec![Part::bytes("bomb", stored), Part::bytes("never", *b"x\n")];
     let (got, stats) = read(parts, &options(2, limits));
     assert_eq!(texts(&got), ["{\"Event\":\"a\"}"]);

@@ -23,29 +23,16 @@ struct Got {
 }
 
 fn options(threads: usize, limits: Limits) -> Options {
-    Options {
-        threads: NonZeroUsize::new(threads).unwrap(),
-        limits,
-        ..Options::default()
-    }
+    Options { threads: NonZeroUsize::new(threads).unwrap(), limits, ..Options::default() }
 }
 
 /// Small batches, so that short inputs meet batch boundaries, too.
 fn small() -> Limits {
-    Limits {
-        batch_bytes: 100,
-        ..Limits::default()
-    }
+    Limits { batch_bytes: 100, ..Limits::default() }
 }
 
 fn take_lines(batch: &Batch) -> Vec<Got> {
-    batch
-        .lines()
-        .map(|l| Got {
-            bytes: l.bytes.to_vec(),
-            maybe_cut: l.maybe_cut,
-        })
-        .collect()
+    batch.lines().map(|l| Got { bytes: l.bytes.to_vec(), maybe_cut: l.maybe_cut }).collect()
 }
 
 fn read(parts: Vec<Part>, options: &Options) -> (Vec<Got>, ReadStats) {
@@ -58,17 +45,11 @@ fn read(parts: Vec<Part>, options: &Options) -> (Vec<Got>, ReadStats) {
 }
 
 fn read_bytes(bytes: &[u8], limits: Limits) -> (Vec<Got>, ReadStats) {
-    read(
-        vec![Part::bytes("log", bytes.to_vec())],
-        &options(1, limits),
-    )
+    read(vec![Part::bytes("log", bytes.to_vec())], &options(1, limits))
 }
 
 fn texts(lines: &[Got]) -> Vec<String> {
-    lines
-        .iter()
-        .map(|l| String::from_utf8_lossy(&l.bytes).into_owned())
-        .collect()
+    lines.iter().map(|l| String::from_utf8_lossy(&l.bytes).into_owned()).collect()
 }
 
 /// A log of `n` lines that compresses like a real one.
@@ -76,22 +57,14 @@ fn sample(n: usize) -> Vec<Vec<u8>> {
     let mut state = 12345_u64;
     (0..n)
         .map(|i| {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let noise = state >> 33;
             let tail = "x".repeat(noise as usize % 70);
-            format!(
-                r#"{{"Event":"SparkListenerTaskEnd","Task ID":{i},"Run":{noise},"Tail":"{tail}"}}"#
-            )
-            .into_bytes()
+            format!(r#"{{"Event":"SparkListenerTaskEnd","Task ID":{i},"Run":{noise},"Tail":"{tail}"}}"#).into_bytes()
         })
         .collect()
 }
 
 fn joined(lines: &[Vec<u8>]) -> Vec<u8> {
-    lines
-        .iter()
-        .flat_map(|l| l.iter().copied().chain([b'\n']))
-        .collect()
+    lines.iter().flat_map(|l| l.iter().copied().chain([b'\n'])).collect()
 }

@@ -7,10 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 fn log() -> Vec<Part> {
-    vec![
-        Part::bytes("a", joined(&sample(400))),
-        Part::bytes("b", joined(&sample(100))),
-    ]
+    vec![Part::bytes("a", joined(&sample(400))), Part::bytes("b", joined(&sample(100)))]
 }
 
 #[test]
@@ -43,11 +40,7 @@ fn the_fold_can_stop() {
             |_| (),
             |_, ()| {
                 folded += 1;
-                if folded == 5 {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
+                if folded == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             },
         );
         assert_eq!(folded, 5);
@@ -60,10 +53,7 @@ fn the_fold_can_stop() {
 fn a_panic_reaches_the_caller_and_nothing_hangs() {
     let message = |result: std::thread::Result<()>| {
         let panic = result.unwrap_err();
-        panic
-            .downcast_ref::<&str>()
-            .map(|s| s.to_string())
-            .unwrap_or_default()
+        panic.downcast_ref::<&str>().map(|s| s.to_string()).unwrap_or_default()
     };
     for threads in [1, 2, 4] {
         let options = options(threads, small());
@@ -71,12 +61,7 @@ fn a_panic_reaches_the_caller_and_nothing_hangs() {
             run(
                 log(),
                 &options,
-                |batch| {
-                    assert!(
-                        !batch.bytes().windows(12).any(|w| w == b"\"Task ID\":77"),
-                        "parser"
-                    )
-                },
+                |batch| assert!(!batch.bytes().windows(12).any(|w| w == b"\"Task ID\":77"), "parser"),
                 |_, ()| ControlFlow::Continue(()),
             );
         }));
@@ -101,10 +86,7 @@ fn progress_reaches_the_size_of_the_parts() {
     let parts = log();
     let size: u64 = parts.iter().filter_map(|p| p.size).sum();
     let progress = Progress::default();
-    let options = Options {
-        progress: progress.clone(),
-        ..options(2, small())
-    };
+    let options = Options { progress: progress.clone(), ..options(2, small()) };
     let mut seen = Vec::new();
     let stats = run(
         parts,

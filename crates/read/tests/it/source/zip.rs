@@ -44,35 +44,15 @@ fn logs_of_every_kind_in_one_archive() {
         ("__MACOSX/logs/._app-2_1", b"x"),
         ("empty", b""),
     ]);
-    assert_eq!(
-        probe(&mut Part::bytes("z", bytes.clone()))
-            .unwrap()
-            .looks_like,
-        LooksLike::Zip
-    );
+    assert_eq!(probe(&mut Part::bytes("z", bytes.clone())).unwrap().looks_like, LooksLike::Zip);
     let found = zip_logs(open(bytes)).unwrap();
-    let names: Vec<_> = found
-        .logs
-        .iter()
-        .map(|(log, _)| (log.kind, &*log.name))
-        .collect();
-    assert_eq!(
-        names,
-        [(LogKind::Single, "app-2_1"), (LogKind::Rolling, "app-1")]
-    );
+    let names: Vec<_> = found.logs.iter().map(|(log, _)| (log.kind, &*log.name)).collect();
+    assert_eq!(names, [(LogKind::Single, "app-2_1"), (LogKind::Rolling, "app-1")]);
     assert_eq!(found.ignored.len(), 2);
     for (log, mut parts) in found.logs {
-        assert!(
-            parts
-                .iter_mut()
-                .all(|p| probe(p).unwrap().looks_like == LooksLike::EventLog)
-        );
+        assert!(parts.iter_mut().all(|p| probe(p).unwrap().looks_like == LooksLike::EventLog));
         let (got, stats) = read(parts, &options(2, small()));
-        let expected = if log.kind == LogKind::Single {
-            &lines[..20]
-        } else {
-            &lines[..]
-        };
+        let expected = if log.kind == LogKind::Single { &lines[..20] } else { &lines[..] };
         assert!(got.iter().map(|l| &l.bytes).eq(expected));
         assert!(stats.is_complete(), "{stats:?}");
     }

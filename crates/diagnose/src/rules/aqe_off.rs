@@ -1,0 +1,67 @@
+//! AQE_OFF: adaptive execution is off and would have cured something (section 4.4 of the rules).
+//! Runs after the rules whose findings it names.
+
+use crate::context::Context;
+use crate::draft::{Draft, Findings};
+use model::{RemedyKind, Severity};
+use std::collections::BTreeSet;
+
+/// What adaptive execution does about a finding.
+const CURES: [(&str, &str); 5] = [
+    ("TINY_TASKS", "merges small shuffle partitions"),
+    ("SKEW_KEY", "splits skewed partitions of joins"),
+    ("SKEW_AQE_MISSED", "splits skewed partitions of joins"),
+    ("JOIN_SHOULD_BROADCAST", "turns a sort-merge join into a broadcast join once it sees the sizes"),
+    ("FILE_SMALL_WRITE", "merges small partitions before a write with the REBALANCE hint"),
+];
+
+/// Looks at executions for which it was off.
+pub fn check(cx: &Context<'_>, out: &mut Findings) {
+    if cx.app.pasted.is_some() || cx.app.sql.is_empty() {
+        return;
+    }
+    let off: BTreeSet<i64> = cx.app.sql.iter().filter(|s| is_off(cx, s)).map(|s| s.id).collect();
+    if off.is_empty() {
+        return out.fine("adaptive execution", "on");
+    }
+    let cured: Vec<(&str, &str, i64)> = out
+        .drafts
+        .iter()
+        .filter_map(|d| {
+            let (id, what) = *CURES.iter().find(|(id, _)| *id == d.finding.id)?;
+            Some((id, what, d.finding.scope.sql.filter(|s| off.contains(s))?))
+        })
+        .collect();
+    if !cured.is_empty() {
+        out.push(draft(cx, &cured));
+    }
+}
+
+/// Off by its setting; a plan that is adaptive proves that it was on.
+fn is_off(cx: &Context<'_>, sql: &model::SqlExecution) -> bool {
+    let vendor = cx
+        .conf(Some(sql), "spark.databricks.optimizer.adaptive.enabled")
+        .is_some_and(|v| v.eq_ignore_ascii_case("false"));
+    sql.plan().is_final.is_none() && (vendor || cx.aqe(Some(sql)) == Some(false))
+}
+
+fn draft(cx: &Context<'_>, cured: &[(&str, &str, i64)]) -> Draft {
+    let ids: BTreeSet<&str> = cured.iter().map(|c| c.0).collect();
+    let does: BTreeSet<&str> = cured.iter().map(|c| c.1).collect();
+    let does = does.into_iter().collect::<Vec<_>>().join(" and ");
+    let title = format!("adaptive execution is off; it {does}");
+    let default_on = cx.app.version().is_some_and(|v| v >= (3, 2));
+    let mut draft = Draft::new("AQE_OFF", title)
+        .severity(Severity::Low)
+        .evidence("spark.sql.adaptive.enabled", "false", "")
+        .seen_at("environment page")
+        .evidence("would_cure", ids.into_iter().map(str::to_owned).collect::<Vec<_>>(), "")
+        .not("a setting that has no effect", "no plan of these executions is adaptive")
+        .remedy(RemedyKind::Conf, if default_on { "Remove the setting: it is on by default" } else { "Turn it on" })
+        .snippet("spark.sql.adaptive.enabled true")
+        .confirm("AdaptiveSparkPlan isFinalPlan=true in the plan");
+    let sqls: BTreeSet<i64> = cured.iter().map(|c| c.2).collect();
+    draft.finding.scope.sql = sqls.first().copied();
+    draft.finding.scope.sqls = sqls.into_iter().collect();
+    draft
+}

@@ -1,0 +1,64 @@
+//! DRIVER_BUSY: the driver alone takes much of the run in many short pieces (section 4.6).
+
+use super::driver_gap;
+use crate::context::Context;
+use crate::draft::{Draft, Findings};
+use crate::gaps::{self, Gap};
+use model::{Metric, Millis, RemedyKind, Severity, Share};
+
+/// Adds up the times without a task that are no gap of their own.
+pub fn check(cx: &Context<'_>, out: &mut Findings) {
+    let gaps = gaps::of(cx.app);
+    if cx.wall_ms == 0 || cx.app.pasted.is_some() || gaps.is_empty() || driver_gap::is_interactive(cx, &gaps) {
+        return;
+    }
+    // Start-up is counted apart, and what Spark does after the last task nobody waits for.
+    let short: Vec<&Gap> = gaps
+        .iter()
+        .filter(|g| !g.before_all && !g.after_all && g.ms() <= cx.config.gap_ms && !driver_gap::is_trigger_wait(cx, g))
+        .collect();
+    let driver: i64 = short.iter().map(|g| g.ms()).sum();
+    let share = driver as f64 / cx.wall_ms as f64;
+    match share < cx.config.driver_busy_share {
+        true => out.fine("driver", format!("{} of the run without a task, in short pieces", Share(share))),
+        false => out.push(draft(cx, &short, driver, share)),
+    }
+}
+
+fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64) -> Draft {
+    let jobs = cx.app.jobs.len();
+    let longest = short.iter().map(|g| g.ms()).max().unwrap_or(0);
+    let result: i64 = cx.stages.iter().map(|s| s.sum(Metric::ResultBytes)).sum();
+    let title = format!(
+        "the driver alone takes {} of the run, in {} pieces of at most {}",
+        Share(share),
+        short.len(),
+        Millis(longest)
+    );
+    let severity = if share >= 0.5 { Severity::Medium } else { Severity::Low };
+    let draft = Draft::new("DRIVER_BUSY", title)
+        .severity(if driver >= 10_000 { severity } else { Severity::Info })
+        .evidence("driver_share", share, "share")
+        .over(cx.config.driver_busy_share)
+        .seen_at("event timeline")
+        .evidence("driver_ms", driver, "ms")
+        .evidence("pieces", short.len(), "pieces")
+        .evidence("longest_ms", longest, "ms")
+        .evidence("jobs", jobs, "jobs")
+        .evidence("result_bytes", result, "bytes")
+        .not("a driver gap", format!("no piece is longer than {}", Millis(cx.config.gap_ms)))
+        .explained_anywhere_by(&["MANY_TINY_JOBS", "DELTA_LOG_HEAVY", "FILE_LISTING"]);
+    let draft = match jobs as f64 >= 20.0 && result < (1 << 30) {
+        true => draft
+            .remedy(RemedyKind::Code, "Ask one question over all items instead of one job each")
+            .computed(format!("{jobs} jobs, {} of the driver's time a job", Millis(driver / jobs.max(1) as i64))),
+        false if result >= 1 << 30 => {
+            draft.remedy(RemedyKind::Code, "Write results to a table instead of collecting them to the driver")
+        }
+        false => draft.remedy(
+            RemedyKind::Code,
+            "See what runs between the jobs: planning of long queries, single-threaded code, collected results",
+        ),
+    };
+    draft.useless("more executors", "they wait for the driver").confirm("share of the run without a running task")
+}

@@ -1,0 +1,29 @@
+//! One file a command.
+
+pub mod compare;
+pub mod diagnose;
+pub mod documents;
+#[cfg(feature = "lab")]
+pub mod lab;
+pub mod reading;
+pub mod rules;
+pub mod shuffle;
+
+use crate::cli::{Cli, Command};
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// Runs what was asked for.
+pub fn run(cli: Cli) -> Result<ExitCode> {
+    let global = cli.global;
+    match cli.command {
+        Command::Diagnose(args) => diagnose::run(&args, &global),
+        Command::Compare(args) => compare::run(&args, &global),
+        Command::Shuffle(args) => shuffle::run(&args, &global),
+        #[cfg(feature = "lab")]
+        Command::Lab(args) => lab::run(&args, &global),
+        Command::Rules(args) => rules::run(&args, &global),
+        Command::Completions(args) => documents::completions(&args),
+        Command::Man(args) => documents::manual(&args),
+    }
+}

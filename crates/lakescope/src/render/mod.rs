@@ -1,0 +1,42 @@
+//! A report for people and programs: text, Markdown, HTML, JSON.
+//!
+//! Every form tells the same story in the same words ([`words`]); each escapes what comes from
+//! the log in its own way. Nothing here reads or prints.
+
+mod clean;
+mod compare;
+mod html;
+mod json;
+mod list;
+mod markdown;
+mod story;
+mod text;
+mod words;
+
+pub use clean::{clean, one_line};
+pub use compare::{compare_html, compare_markdown, compare_text};
+pub use html::html;
+pub use json::json;
+pub use list::{list_html, list_markdown, list_text};
+pub use markdown::markdown;
+pub use text::text;
+pub use words::{Money, core_time};
+
+use clean::clean_report;
+
+/// How a report is shown.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Everything, not one screen only.
+    pub all: bool,
+    /// Columns of a text.
+    pub width: usize,
+    /// Price of core time, where set.
+    pub money: Option<Money>,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { all: false, width: 100, money: None }
+    }
+}

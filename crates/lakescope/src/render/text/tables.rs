@@ -1,0 +1,109 @@
+//! Tables that `--all` adds: evidence, where core time went, other slot counts.
+
+use super::paper::{Paper, Role, Span, span};
+use crate::render::{Look, words};
+use model::{Finding, Millis, Report, Share};
+use unicode_width::UnicodeWidthStr;
+
+/// What stands behind the findings.
+pub fn tables(report: &Report, look: &Look) -> Paper {
+    let mut page = Paper::new(look.width);
+    core_time(&mut page, report, look);
+    counterfactuals(&mut page, report, look);
+    page
+}
+
+/// Evidence of a finding: what, value, the line it crossed, where it stands.
+pub fn evidence(page: &mut Paper, finding: &Finding, indent: &str) {
+    let rows: Vec<[String; 4]> = words::evidence(finding)
+        .map(|e| {
+            let limit = words::threshold(e).map(|t| format!("over {t}")).unwrap_or_default();
+            [words::label(e), words::value(e), limit, e.location.clone()]
+        })
+        .collect();
+    let width = |i: usize, most: usize| rows.iter().map(|r| r[i].width()).max().unwrap_or(0).min(most);
+    let (label, value, limit) = (width(0, 34), width(1, 16), width(2, 16));
+    for row in &rows {
+        // A text that is wider than its column takes the line.
+        let lead = format!("{indent}{}  ", padded(&row[0], label));
+        let mut spans = vec![span(Role::Plain, nbsp(&padded(&row[1], value)))];
+        if limit > 0 {
+            spans.push(span(Role::Quiet, nbsp(&format!("  {}", padded(&row[2], limit)))));
+        }
+        if !row[3].is_empty() {
+            spans.push(span(Role::Quiet, format!("\u{a0}\u{a0}{}", nbsp(&row[3]))));
+        }
+        page.flow(&[span(Role::Quiet, lead)], &spans);
+    }
+}
+
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// Keeps short cells on their line; a long text may flow.
+fn nbsp(text: &str) -> String {
+    const LONG: usize = 48;
+    if text.width() <= LONG { text.replace(' ', "\u{a0}") } else { text.to_owned() }
+}
+
+fn core_time(page: &mut Paper, report: &Report, look: &Look) {
+    let total: i64 = report.summary.core_time.iter().map(|part| part.ms).sum();
+    if total <= 0 {
+        return;
+    }
+    heading(page, "Where the core time went", &format!("slots × time, {}", words::core_time(total)));
+    let rows = words::parts(&report.summary.core_time).map(|part| {
+        let mut cells = vec![part.name.clone(), words::core_time(part.ms)];
+        cells.push(Share(part.ms as f64 / total as f64).to_string());
+        cells.extend(look.money.as_ref().map(|m| m.of(part.ms)));
+        cells
+    });
+    table(page, &rows.collect::<Vec<_>>());
+}
+
+fn counterfactuals(page: &mut Paper, report: &Report, look: &Look) {
+    let wall = report.application.wall_ms;
+    if report.summary.counterfactuals.is_empty() {
+        return;
+    }
+    let fit = report.summary.model.map(|m| format!("the model is {} off this run", Share(m.error)));
+    heading(page, "What if", &fit.unwrap_or_default());
+    let rows = report.summary.counterfactuals.iter().map(|other| {
+        let change = (other.wall_ms - wall) as f64 / wall.max(1) as f64;
+        let sign = if change < 0.0 { '−' } else { '+' };
+        let mut cells = vec![other.change.clone(), format!("{} slots", words::slots(other.slots))];
+        cells.push(Millis(other.wall_ms).to_string());
+        cells.push(format!("{sign}{}", Share(change.abs())));
+        cells.push(words::core_time(other.core_ms));
+        cells.extend(look.money.as_ref().map(|m| m.of(other.core_ms)));
+        cells
+    });
+    table(page, &rows.collect::<Vec<_>>());
+}
+
+fn heading(page: &mut Paper, title: &str, beside: &str) {
+    page.blank();
+    let beside = if beside.is_empty() { String::new() } else { format!("  {beside}") };
+    page.line(&[span(Role::Strong, title), span(Role::Quiet, words::glued(&beside))]);
+}
+
+/// Rows of cells in columns as wide as they need to be: the first to the left, the others, which
+/// are numbers, to the right.
+fn table(page: &mut Paper, rows: &[Vec<String>]) {
+    const GAP: usize = 3;
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |i: usize| rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.width()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for row in rows {
+        let mut spans: Vec<Span> = vec![span(Role::Plain, "  ")];
+        for (i, cell) in row.iter().enumerate() {
+            let fill = " ".repeat(widths[i] - cell.width());
+            spans.push(match i {
+                0 => span(Role::Plain, format!("{}{fill}", super::super::one_line(cell))),
+                _ => span(Role::Quiet, format!("{}{fill}{cell}", " ".repeat(GAP))),
+            });
+        }
+        page.line(&spans);
+    }
+}
