@@ -47,7 +47,8 @@ fn one(page: &mut Paper, step: &Step) {
     if let Some(number) = step.operator_number {
         line.push(span(Role::Quiet, format!(" ({number})")));
     }
-    let inputs: Vec<String> = step.inputs.iter().filter(|input| **input + 1 != step.number).map(usize::to_string).collect();
+    let inputs: Vec<String> =
+        step.inputs.iter().filter(|input| **input + 1 != step.number).map(usize::to_string).collect();
     if !inputs.is_empty() {
         line.push(span(Role::Quiet, format!(" from {}", inputs.join(" and "))));
     }
@@ -81,7 +82,10 @@ fn notes(page: &mut Paper, plan: &PlanReading) {
         let (mark, role) = if note.kind.is_warning() { ("  ▲ ", Role::High) } else { ("  · ", Role::Quiet) };
         let step = note.step.map(|step| format!("step {step}: ")).unwrap_or_default();
         let text = words::glued(&words::capital(&one_line(&note.text)));
-        page.flow(&[span(role, mark)], &[span(Role::Quiet, step.replace(' ', "\u{a0}") + " "), span(Role::Plain, text)]);
+        page.flow(
+            &[span(role, mark)],
+            &[span(Role::Quiet, step.replace(' ', "\u{a0}") + " "), span(Role::Plain, text)],
+        );
     }
     if let Some(threshold) = threshold {
         page.flow(&[span(Role::Quiet, "  · ")], &[span(Role::Quiet, words::glued(&one_line(&threshold)))]);

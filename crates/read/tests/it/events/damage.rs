@@ -62,7 +62,8 @@ fn numbers_that_no_log_has() {
         assert_eq!((app.log.bad_lines, app.stages.len()), (1, 0), "{to}");
     }
     let huge = "9223372036854775807";
-    let job = format!(r#"{{"Event":"SparkListenerJobStart","Job ID":0,"Submission Time":{huge},"Stage IDs":[4294967295]}}"#);
+    let job =
+        format!(r#"{{"Event":"SparkListenerJobStart","Job ID":0,"Submission Time":{huge},"Stage IDs":[4294967295]}}"#);
     let driver = format!(
         r#"{{"Event":"org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates","executionId":0,"accumUpdates":[[1,{huge}],[1,{huge}],[{huge},-{huge}]]}}"#
     );
