@@ -70,7 +70,9 @@ pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
 
 fn of_text(file: &str) -> Result<Vec<Answer>> {
     let found = inputs::find(file, true)?.found.pop();
-    let Some(Content::Text(text)) = found.map(|found| found.content) else { bail!("cannot read {file}: it is no text") };
+    let Some(Content::Text(text)) = found.map(|found| found.content) else {
+        bail!("cannot read {file}: it is no text")
+    };
     let plans = read::plan::parse_text(&text);
     if plans.is_empty() {
         bail!("no plan in {file}: paste what df.explain() or EXPLAIN printed, with its tree");
