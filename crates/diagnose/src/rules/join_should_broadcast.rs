@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::queries::{self, Query};
 use crate::run_model::Change;
-use model::{Bytes, Join, JoinAlgorithm, Metric, Operator, RemedyKind, Severity, Side, TaskStatus};
+use model::{Bytes, Join, JoinAlgorithm, Metric, Operator, RemedyKind, Severity, Side};
 
 const MIB: i64 = 1 << 20;
 const GIB: i64 = 1 << 30;
@@ -18,9 +18,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     for query in queries::of_users(cx) {
         for (at, node) in query.nodes() {
             let Operator::Join(join) = &node.op else { continue };
-            if !matches!(join.algorithm, JoinAlgorithm::SortMerge | JoinAlgorithm::ShuffledHash)
-                || query.stream(cx).is_some()
-            {
+            if !matches!(join.algorithm, JoinAlgorithm::SortMerge | JoinAlgorithm::ShuffledHash) || query.stream(cx).is_some() {
                 continue;
             }
             joins += 1;
@@ -31,10 +29,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         }
     }
     if joins > 0 && found == 0 && cx.app.pasted.is_none() {
-        out.fine(
-            "join choice",
-            format!("{joins} joins shuffle both sides; none has a side that is small enough to broadcast and may be"),
-        );
+        out.fine("join choice", format!("{joins} joins shuffle both sides; none has a side that is small enough to broadcast and may be"));
     }
 }
 
@@ -78,47 +73,30 @@ fn missed(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join) -> Option
     let (l, r) = (query.feeding_exchange(left)?, query.feeding_exchange(right)?);
     // Without a run only `explain cost` tells sizes, and those are what the planner decided by.
     let (ls, rs) = (query.data_size(cx, l)?, query.data_size(cx, r)?);
-    let (side, small, large, exchange, small_input) =
-        if ls <= rs { (Side::Left, ls, rs, r, left) } else { (Side::Right, rs, ls, l, right) };
+    let (side, small, large, exchange, small_input) = if ls <= rs { (Side::Left, ls, rs, r, left) } else { (Side::Right, rs, ls, l, right) };
     let threshold = threshold(cx, query);
     let limit = limit(large, threshold, cx.app.is_databricks());
     let heap = |key| cx.app.conf_bytes(key, 1 << 20).unwrap_or(GIB);
     let room = (heap("spark.driver.memory").min(heap("spark.executor.memory")) as f64 * HEAP_SHARE) as i64;
     // A large side of a few megabytes costs nothing to shuffle.
     let worth = large >= 10 * MIB && large >= 2 * small;
-    (worth && small <= limit && may_build(join, side) && COPIES * small <= room).then_some(Missed {
-        side,
-        small,
-        large,
-        exchange,
-        small_input,
-        limit,
-        threshold,
-    })
+    (worth && small <= limit && may_build(join, side) && COPIES * small <= room).then_some(Missed { side, small, large, exchange, small_input, limit, threshold })
 }
 
 fn reason(cx: &Context<'_>, query: &Query<'_>, missed: &Missed) -> &'static str {
     match missed.threshold {
         Some(t) if t < 0 => "broadcasts are switched off (threshold -1)",
         Some(t) if missed.small > t => "the side is above the threshold in force",
-        _ if cx.aqe(query.sql) == Some(false) => {
-            "the planner's estimate was too large or missing, and adaptive execution, which sees the true size, is off"
-        }
+        _ if cx.aqe(query.sql) == Some(false) => "the planner's estimate was too large or missing, and adaptive execution, which sees the true size, is off",
         _ => "the planner's estimate was too large or missing, or a MERGE or SHUFFLE_HASH hint asks for the shuffle",
     }
 }
 
 fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join, missed: &Missed) -> Draft {
     let (small, large) = (Bytes(missed.small as u64), Bytes(missed.large as u64));
-    let name = query
-        .scans_below(missed.small_input)
-        .first()
-        .map_or_else(|| "one side".to_owned(), |(_, s)| queries::short_source(s));
+    let name = query.scans_below(missed.small_input).first().map_or_else(|| "one side".to_owned(), |(_, s)| queries::short_source(s));
     let because = reason(cx, query, missed);
-    let title = format!(
-        "the join on {} shuffles {large} although {name} has only {small}: {because}",
-        join.left_keys.join(", ")
-    );
+    let title = format!("the join on {} shuffles {large} although {name} has only {small}: {because}", join.left_keys.join(", "));
     let draft = Draft::new("JOIN_SHOULD_BROADCAST", title)
         .fix("a broadcast join")
         .estimate(estimate(cx, query, at, missed.exchange))
@@ -130,10 +108,7 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join, missed: &M
         .evidence("threshold_bytes", missed.threshold.unwrap_or(10 * MIB), "bytes")
         .evidence("join_type", join.kind.clone(), "")
         .evidence("reason", because, "")
-        .not(
-            "a side that may not be broadcast",
-            format!("a {} join may build its {:?} side", join.kind, missed.side).to_lowercase(),
-        )
+        .not("a side that may not be broadcast", format!("a {} join may build its {:?} side", join.kind, missed.side).to_lowercase())
         .not("a join that adaptive execution already turned", "the final plan still shuffles both sides")
         .not("no room for it", format!("{COPIES} × {small} fit into a fifth of the smaller heap"));
     let draft = query.place_node(cx, at, draft);
@@ -141,32 +116,15 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join, missed: &M
 }
 
 fn with_remedies(query: &Query<'_>, draft: Draft, missed: &Missed, name: &str) -> Draft {
-    let table = query
-        .scans_below(missed.small_input)
-        .first()
-        .map(|(_, s)| queries::sql_source(s))
-        .unwrap_or_else(|| name.to_owned());
+    let table = query.scans_below(missed.small_input).first().map(|(_, s)| queries::sql_source(s)).unwrap_or_else(|| name.to_owned());
     let wanted = (missed.small.max(10 * MIB) as u64).next_power_of_two() >> 20;
     let draft = draft
         .remedy(RemedyKind::Code, format!("Broadcast {name}"))
         .snippet(format!("large.join(broadcast({}), …)\n-- or: SELECT /*+ BROADCAST({name}) */ …", "small"))
-        .computed(format!(
-            "{} measured, at most {} are small beside {}",
-            Bytes(missed.small as u64),
-            Bytes(missed.limit as u64),
-            Bytes(missed.large as u64)
-        ));
+        .computed(format!("{} measured, at most {} are small beside {}", Bytes(missed.small as u64), Bytes(missed.limit as u64), Bytes(missed.large as u64)));
     let draft = match missed.threshold {
-        Some(t) if t < 0 || t < missed.small => draft
-            .remedy(RemedyKind::Conf, "Or let Spark choose it")
-            .snippet(format!("spark.sql.autoBroadcastJoinThreshold {wanted}MB"))
-            .computed(format!(
-                "{} rounded up to a power of two MiB, at least the default of 10 MiB",
-                Bytes(missed.small as u64)
-            )),
-        _ => draft
-            .remedy(RemedyKind::Sql, "Or give the optimizer true sizes")
-            .snippet(format!("ANALYZE TABLE {table} COMPUTE STATISTICS")),
+        Some(t) if t < 0 || t < missed.small => draft.remedy(RemedyKind::Conf, "Or let Spark choose it").snippet(format!("spark.sql.autoBroadcastJoinThreshold {wanted}MB")).computed(format!("{} rounded up to a power of two MiB, at least the default of 10 MiB", Bytes(missed.small as u64))),
+        _ => draft.remedy(RemedyKind::Sql, "Or give the optimizer true sizes").snippet(format!("ANALYZE TABLE {table} COMPUTE STATISTICS")),
     };
     draft
         .useless("more shuffle partitions", "the same bytes still cross the network")
@@ -181,25 +139,13 @@ fn estimate(cx: &Context<'_>, query: &Query<'_>, join: usize, exchange: usize) -
     let sort = query.plan.inputs(join).iter().filter_map(|&s| query.metric(cx, s, "sort time")).sum::<i64>();
     let mut change = Change::default();
     if let Some(facts) = writer {
-        change
-            .stages
-            .push((facts.position, shortened(facts, |row| facts.stage.tasks.value(Metric::ShuffleWriteMs, row))));
+        change.stages.push((facts.position, facts.shortened(|row| facts.stage.tasks.value(Metric::ShuffleWriteMs, row))));
     }
     if let Some(facts) = reader.filter(|r| writer.is_none_or(|w| w.position != r.position)) {
         let each = sort / (facts.n.max(1) as i64);
-        change
-            .stages
-            .push((facts.position, shortened(facts, |row| facts.stage.tasks.value(Metric::FetchWaitMs, row) + each)));
+        change.stages.push((facts.position, facts.shortened(|row| facts.stage.tasks.value(Metric::FetchWaitMs, row) + each)));
     }
     Some(run.estimate(&change, "without writing, waiting for and sorting the large side"))
-}
-
-/// Durations of a stage's tasks in launch order, each less what a function says.
-fn shortened(facts: &crate::context::StageFacts<'_>, less: impl Fn(usize) -> i64) -> Vec<i64> {
-    let tasks = &facts.stage.tasks;
-    let mut rows: Vec<usize> = (0..tasks.len()).filter(|&r| tasks.status(r) != TaskStatus::Running).collect();
-    rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
-    rows.into_iter().map(|r| (tasks.value(Metric::DurationMs, r) - less(r)).max(1)).collect()
 }
 
 #[cfg(test)]
@@ -232,11 +178,7 @@ mod tests {
             ("FullOuter", false, false),
             ("ExistenceJoin(exists#1)", false, true),
         ] {
-            assert_eq!(
-                (may_build(&join(kind), Side::Left), may_build(&join(kind), Side::Right)),
-                (left, right),
-                "{kind}"
-            );
+            assert_eq!((may_build(&join(kind), Side::Left), may_build(&join(kind), Side::Right)), (left, right), "{kind}");
         }
     }
 }

@@ -17,8 +17,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
             out.push(draft);
         }
     }
-    let (wait, run) =
-        cx.stages.iter().fold((0, 0), |(wait, run), s| (wait + s.sum(Metric::FetchWaitMs), run + s.sum(Metric::RunMs)));
+    let (wait, run) = cx.stages.iter().fold((0, 0), |(wait, run), s| (wait + s.sum(Metric::FetchWaitMs), run + s.sum(Metric::RunMs)));
     if out.drafts.len() == before && run > 0 && cx.stages.iter().any(|s| s.sum(Metric::ShuffleReadBytes) > 0) {
         out.fine("shuffle fetch", format!("{} of the run time waits for blocks", Share(wait as f64 / run as f64)));
     }
@@ -34,12 +33,7 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let bytes = facts.sum(Metric::ShuffleReadBytes);
     let blocks = facts.sum(Metric::LocalBlocksFetched) + facts.sum(Metric::RemoteBlocksFetched);
     let average = bytes / blocks.max(1);
-    let title = format!(
-        "tasks of stage {} wait {} of their run time for shuffle blocks of {} each",
-        facts.key(),
-        Share(share),
-        Bytes(average.max(0) as u64)
-    );
+    let title = format!("tasks of stage {} wait {} of their run time for shuffle blocks of {} each", facts.key(), Share(share), Bytes(average.max(0) as u64));
     let draft = Draft::new("SHUFFLE_FETCH_WAIT", title)
         .at_stage(facts)
         .estimate(estimate(cx, facts))
@@ -57,12 +51,8 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
 }
 
 fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<model::Estimate> {
-    let tasks = &facts.stage.tasks;
-    let mut rows: Vec<usize> = (0..tasks.len()).filter(|&r| tasks.status(r) != model::TaskStatus::Running).collect();
-    rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
-    let shorter =
-        rows.iter().map(|&r| (tasks.value(Metric::DurationMs, r) - tasks.value(Metric::FetchWaitMs, r)).max(1));
-    let change = Change::stage(facts.position, shorter.collect());
+    let shorter = facts.shortened(|row| facts.stage.tasks.value(Metric::FetchWaitMs, row));
+    let change = Change::stage(facts.position, shorter);
     cx.run.as_ref().map(|r| r.estimate(&change, "each task without its fetch wait"))
 }
 
@@ -74,39 +64,19 @@ fn with_remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, bytes: 
             let slots = facts.slots.round() as i64;
             let wanted = sizing::partitions(bytes, cx.config.target_partition_bytes, slots);
             draft
-                .not(
-                    "slow network",
-                    format!(
-                        "blocks of {} cost a request each; {} is the least that reads well",
-                        Bytes(average.max(0) as u64),
-                        Bytes(SMALL_BLOCK as u64)
-                    ),
-                )
-                .remedy(
-                    RemedyKind::Conf,
-                    format!("Use {wanted} shuffle partitions, so that fewer and larger blocks are fetched"),
-                )
+                .not("slow network", format!("blocks of {} cost a request each; {} is the least that reads well", Bytes(average.max(0) as u64), Bytes(SMALL_BLOCK as u64)))
+                .remedy(RemedyKind::Conf, format!("Use {wanted} shuffle partitions, so that fewer and larger blocks are fetched"))
                 .snippet(format!("spark.sql.shuffle.partitions {wanted}"))
-                .computed(format!(
-                    "{} / {}, rounded up to a multiple of {slots} slots",
-                    Bytes(bytes as u64),
-                    Bytes(cx.config.target_partition_bytes as u64)
-                ))
+                .computed(format!("{} / {}, rounded up to a multiple of {slots} slots", Bytes(bytes as u64), Bytes(cx.config.target_partition_bytes as u64)))
         }
         false => draft
             .not("small blocks", format!("blocks hold {} on average", Bytes(average as u64)))
             .remedy(RemedyKind::Code, "Send less through the shuffle: filter, drop columns and aggregate before it")
             .computed(format!("{} cross the shuffle, {remote_share} of them from other hosts", Bytes(bytes as u64)))
-            .remedy(
-                RemedyKind::Compute,
-                "Workers with more network and local disk throughput each, rather than more workers",
-            ),
+            .remedy(RemedyKind::Compute, "Workers with more network and local disk throughput each, rather than more workers"),
     };
     draft.finding.confidence_because = None;
     draft
-        .useless(
-            "more cores per executor",
-            format!("{} of waiting is for bytes, not for processors", Millis(facts.sum(Metric::FetchWaitMs))),
-        )
+        .useless("more cores per executor", format!("{} of waiting is for bytes, not for processors", Millis(facts.sum(Metric::FetchWaitMs))))
         .confirm("shuffle read fetch wait time of the stage")
 }

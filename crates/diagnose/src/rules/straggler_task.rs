@@ -108,7 +108,7 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
         .at_stage(facts)
         .estimate(cx.estimate(facts, changed, "the slow task as long as the median task"))
         .fix("running it like the others")
-        .at_least(Severity::Low)
+        .at_least(if duration - p75 >= cx.config.low_ms { Severity::Low } else { Severity::Info })
         .figures(
             facts,
             &[
