@@ -2,7 +2,7 @@
 
 use super::text::paper::{Paper, Role, span};
 use super::{one_line, words};
-use diagnose::plan_reading::{Change, PlanReading, Step};
+use diagnose::plan_reading::{Change, PlanReading, StageBox, Step};
 use model::{Bytes, Count, Millis};
 
 /// The plan, what to notice, and what adaptive execution changed.
@@ -29,9 +29,12 @@ pub fn plan_text(plan: &PlanReading, changes: &[Change], width: usize) -> String
 }
 
 fn steps(page: &mut Paper, plan: &PlanReading) {
-    for stage in &plan.stages {
+    // A part stands after those whose rows it takes: its last step comes after theirs.
+    let mut stages: Vec<&StageBox> = plan.stages.iter().collect();
+    stages.sort_by_key(|stage| stage.steps.iter().max());
+    for (i, stage) in stages.into_iter().enumerate() {
         let spark = stage.spark_stage.map(|id| format!(", stage {id} of Spark")).unwrap_or_default();
-        heading(page, &format!("Part {}{spark}", stage.number));
+        heading(page, &format!("Part {}{spark}", i + 1));
         for step in plan.steps.iter().filter(|step| stage.steps.contains(&step.number)) {
             one(page, step);
         }
@@ -47,9 +50,9 @@ fn one(page: &mut Paper, step: &Step) {
     if let Some(number) = step.operator_number {
         line.push(span(Role::Quiet, format!(" ({number})")));
     }
-    let inputs: Vec<String> =
-        step.inputs.iter().filter(|input| **input + 1 != step.number).map(usize::to_string).collect();
-    if !inputs.is_empty() {
+    // A step that takes the rows of the one above it need not say so.
+    let inputs: Vec<String> = step.inputs.iter().map(usize::to_string).collect();
+    if inputs.len() > 1 || step.inputs.first().is_some_and(|input| input + 1 != step.number) {
         line.push(span(Role::Quiet, format!(" from {}", inputs.join(" and "))));
     }
     line.push(span(Role::Quiet, measured(step)));
@@ -74,30 +77,21 @@ fn measured(step: &Step) -> String {
 }
 
 fn notes(page: &mut Paper, plan: &PlanReading) {
-    let threshold = plan.broadcast_threshold.as_ref().map(|t| format!("Spark broadcasts a side by itself up to {t}"));
+    let threshold = plan.broadcast_threshold.as_ref();
     if !plan.notes.is_empty() || threshold.is_some() {
         heading(page, "Notice");
     }
     for note in &plan.notes {
         let (mark, role) = if note.kind.is_warning() { ("  ▲ ", Role::High) } else { ("  · ", Role::Quiet) };
-        let step = note.step.map(|step| format!("step {step}: ")).unwrap_or_default();
+        let step = note.step.map(|step| format!("step\u{a0}{step}: ")).unwrap_or_default();
         let text = words::glued(&words::capital(&one_line(&note.text)));
-        page.flow(
-            &[span(role, mark)],
-            &[span(Role::Quiet, step.replace(' ', "\u{a0}") + " "), span(Role::Plain, text)],
-        );
+        page.flow(&[span(role, mark)], &[span(Role::Quiet, step), span(Role::Plain, text)]);
     }
     if let Some(threshold) = threshold {
-        page.flow(&[span(Role::Quiet, "  · ")], &[span(Role::Quiet, words::glued(&one_line(&threshold)))]);
-    }
-    if !plan.unknown.is_empty() {
-        let names: Vec<String> = plan.unknown.iter().map(|name| one_line(name)).collect();
-        page.flow(&[span(Role::Medium, "  ! ")], &[span(Role::Plain, format!("not known: {}", names.join(", ")))]);
-    }
-    if plan.cut {
-        let text = "Spark cut this text (spark.sql.maxPlanStringLength, spark.sql.debug.maxToStringFields): what is \
-                    missing here may be in the plan";
-        page.flow(&[span(Role::Medium, "  ! ")], &[span(Role::Plain, text)]);
+        page.flow(
+            &[span(Role::Quiet, "  · ")],
+            &[span(Role::Quiet, words::glued(&words::capital(&one_line(threshold))))],
+        );
     }
 }
 
