@@ -434,7 +434,7 @@ mod tests {
             proptest::prop_assert_eq!(run.simulate(&Change::default()), run.simulated_ms);
             let fit = run.fit();
             proptest::prop_assert!(fit.unlimited_ms <= run.simulated_ms && fit.fair_ms <= run.simulated_ms);
-            let pieces = |d: &i64| (0..split).map(move |_| (*d / split).max(1));
+            let pieces = |d: &i64| vec![(d / split).max(1); split as usize];
             let change = Change::stage(0, stages[0].iter().flat_map(pieces).collect());
             let estimate = run.estimate(&change, "split");
             proptest::prop_assert!(0 <= estimate.saved_ms_low && estimate.saved_ms_low <= estimate.saved_ms);

@@ -6,6 +6,7 @@ use super::wire_sql::{self, Progress, QueryEvent, SqlStart, SqlUpdate};
 use foldhash::HashMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 /// All that the fold needs of one batch.
@@ -30,6 +31,22 @@ pub(crate) struct Parsed {
     pub(super) last: u64,
 }
 
+impl Parsed {
+    /// Leaves the first line out again: it repeats the last one of the batch before.
+    pub(super) fn take_back_first(&mut self) {
+        let Some(first) = self.first.take() else { return };
+        self.repeated += 1;
+        match first.kind {
+            LineKind::Known(at) => self.known[at] -= 1,
+            LineKind::Unknown(name) => *self.unknown.entry(name).or_insert(1) -= 1,
+            LineKind::Bad => drop(self.bad.remove(0)),
+        }
+        if first.has_event {
+            self.events.remove(0);
+        }
+    }
+}
+
 /// A line that is no event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BadLine {
@@ -39,14 +56,24 @@ pub(crate) struct BadLine {
     pub maybe_cut: bool,
 }
 
-/// The first line of a batch: its fingerprint, and what was made of it.
-#[derive(Clone, Copy, Debug)]
+/// The first line of a batch, so that it can be taken back when it repeats the line before.
+#[derive(Clone, Debug)]
 pub(super) struct First {
     pub fingerprint: u64,
+    pub kind: LineKind,
     /// Whether the first event came from it.
     pub has_event: bool,
-    /// Position in [`KNOWN`] of its name.
-    pub known: Option<usize>,
+}
+
+/// What a line is counted as.
+#[derive(Clone, Debug)]
+pub(super) enum LineKind {
+    /// A known event: position in [`KNOWN`].
+    Known(usize),
+    /// An unknown event, by its full name.
+    Unknown(Box<str>),
+    /// No event.
+    Bad,
 }
 
 /// An event that changes the application.
@@ -175,16 +202,15 @@ struct Reader {
 impl Reader {
     fn line(&mut self, line: RawLine<'_>) {
         let events_before = self.parsed.events.len();
-        let known = match self.read(line.bytes) {
-            Some(known) => known,
-            None => {
-                self.parsed.bad.push(BadLine { index: line.index, maybe_cut: line.maybe_cut });
-                None
-            }
-        };
+        let kind = self.read(line.bytes).unwrap_or(LineKind::Bad);
+        match &kind {
+            LineKind::Known(at) => self.parsed.known[*at] += 1,
+            LineKind::Unknown(name) => *self.parsed.unknown.entry(name.clone()).or_default() += 1,
+            LineKind::Bad => self.parsed.bad.push(BadLine { index: line.index, maybe_cut: line.maybe_cut }),
+        }
         if self.parsed.first.is_none() {
             let has_event = self.parsed.events.len() > events_before;
-            self.parsed.first = Some(First { fingerprint: fingerprint(line.bytes), has_event, known });
+            self.parsed.first = Some(First { fingerprint: fingerprint(line.bytes), kind, has_event });
         }
     }
 
@@ -196,32 +222,29 @@ impl Reader {
         self.parsed
     }
 
-    /// Reads a line; `None` when it is no event, else its position in [`KNOWN`].
-    fn read(&mut self, line: &[u8]) -> Option<Option<usize>> {
+    /// Reads a line; `None` when it is no event.
+    fn read(&mut self, line: &[u8]) -> Option<LineKind> {
         self.read_valid(line).or_else(|| {
             // Invalid UTF-8 is replaced rather than refused, but only once it stood in the way.
-            let repaired = String::from_utf8_lossy(line);
-            match repaired {
-                std::borrow::Cow::Owned(repaired) => self.read_valid(repaired.as_bytes()),
-                std::borrow::Cow::Borrowed(_) => None,
+            match String::from_utf8_lossy(line) {
+                Cow::Owned(repaired) => self.read_valid(repaired.as_bytes()),
+                Cow::Borrowed(_) => None,
             }
         })
     }
 
-    fn read_valid(&mut self, line: &[u8]) -> Option<Option<usize>> {
+    fn read_valid(&mut self, line: &[u8]) -> Option<LineKind> {
         let name = event_name(line)?;
         let short = short_name(&name);
         let Some(known) = KNOWN.iter().position(|k| *k == short) else {
             serde_json::from_slice::<IgnoredAny>(line).ok()?;
-            *self.parsed.unknown.entry(name.into()).or_default() += 1;
-            return Some(None);
+            return Some(LineKind::Unknown(name.into()));
         };
         match self.event(short, line)? {
             Event::Nothing => {}
             event => self.parsed.events.push(event),
         }
-        self.parsed.known[known] += 1;
-        Some(Some(known))
+        Some(LineKind::Known(known))
     }
 
     fn event(&mut self, name: &str, line: &[u8]) -> Option<Event> {
@@ -294,7 +317,7 @@ fn metrics_update(update: wire::ExecutorMetricsUpdate) -> Box<wire::StageExecuto
 }
 
 /// The value of `Event`, which every writer puts first; else it is looked for.
-fn event_name(line: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+fn event_name(line: &[u8]) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Named<'a> {
         #[serde(rename = "Event", borrow)]

@@ -286,9 +286,8 @@ fn is_rest_task(value: &Value) -> bool {
 
 /// `/stages/14/0/taskSummary`.
 fn rest_summary(value: &Value) -> Stage {
-    let mut stage = Stage::default();
-    stage.pasted = Some(PastedSummary { quantiles: rest_quantiles(value, 0), ..PastedSummary::default() });
-    stage
+    let summary = PastedSummary { quantiles: rest_quantiles(value, 0), ..PastedSummary::default() };
+    Stage { pasted: Some(summary), ..Stage::default() }
 }
 
 /// Lists of five by metric; those of input, output and shuffle stand in objects of their own.

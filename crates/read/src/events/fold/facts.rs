@@ -30,18 +30,15 @@ struct Line {
 }
 
 impl Facts {
-    /// Takes the counts of a batch; `repeated` says that its first line repeats the one before.
-    pub fn batch(&mut self, at: At, parsed: &Parsed, repeated: bool) {
+    /// Takes the counts of a batch.
+    pub fn batch(&mut self, at: At, parsed: &Parsed) {
         self.log.lines += parsed.lines;
-        self.log.repeated_lines += parsed.repeated + u64::from(repeated);
+        self.log.repeated_lines += parsed.repeated;
         self.known.resize(KNOWN.len(), 0);
         for (sum, n) in self.known.iter_mut().zip(&parsed.known) {
             *sum += n;
         }
-        if let Some(known) = parsed.first.filter(|_| repeated).and_then(|first| first.known) {
-            self.known[known] -= 1;
-        }
-        for (name, n) in &parsed.unknown {
+        for (name, n) in parsed.unknown.iter().filter(|(_, n)| **n > 0) {
             *self.log.unknown_events.entry(Text::from(&**name)).or_default() += n;
         }
         for bad in &parsed.bad {
@@ -164,13 +161,14 @@ impl Facts {
         let without_end = if ended { lost.without_end } else { 0 };
         let without_start = if self.log.starts_at_beginning { lost.without_start } else { 0 };
         let parts: Vec<String> = [
-            (without_end, "started and never ended"),
-            (without_start, "ended without a start"),
-            (lost.without_event, "left no event although their stage completed"),
+            (without_end, "tasks started and never ended"),
+            (without_start, "tasks ended without a start"),
+            (lost.without_event, "tasks left no event although their stage completed"),
+            (lost.jobs_without_start, "jobs ended without a start"),
         ]
         .into_iter()
         .filter(|(n, _)| *n > 0)
-        .map(|(n, what)| format!("{n} tasks {what}"))
+        .map(|(n, what)| format!("{n} {what}"))
         .collect();
         let text = format!(
             "Events are missing: {}. Sums are lower bounds; a larger spark.scheduler.listenerbus.eventqueue.capacity \

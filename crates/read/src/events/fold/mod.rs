@@ -109,14 +109,15 @@ impl Fold {
 
     /// Takes the next batch of the log.
     pub fn batch(&mut self, at: At, mut parsed: Parsed) {
-        let repeated = self.first_line_repeats(&parsed);
-        self.facts.batch(at, &parsed, repeated);
+        if self.first_line_repeats(&parsed) {
+            parsed.take_back_first();
+        }
+        self.facts.batch(at, &parsed);
         if parsed.lines > 0 {
             self.last_line = Some(parsed.last);
         }
-        let skipped = usize::from(repeated && parsed.first.is_some_and(|f| f.has_event));
         let mut executors = vec![None; parsed.texts.len()];
-        for event in std::mem::take(&mut parsed.events).into_iter().skip(skipped) {
+        for event in std::mem::take(&mut parsed.events) {
             match event {
                 Event::TaskStart(start) => self.task_start(start, &parsed, &mut executors),
                 Event::TaskEnd(end) => self.task_end(end, &parsed, &mut executors),
@@ -129,7 +130,7 @@ impl Fold {
 
     /// Whether the batch begins with the line that the one before ended with.
     fn first_line_repeats(&self, parsed: &Parsed) -> bool {
-        parsed.first.zip(self.last_line).is_some_and(|(first, last)| first.fingerprint == last)
+        parsed.first.as_ref().zip(self.last_line).is_some_and(|(first, last)| first.fingerprint == last)
     }
 
     fn task_start(&mut self, start: TaskStart, parsed: &Parsed, executors: &mut [Option<u32>]) {

@@ -16,7 +16,7 @@ const MAX_STACKS_PER_STAGE: u32 = 20;
 /// Bytes of the message of a failure whose stack is not kept.
 const MAX_MESSAGE_BYTES: usize = 2_000;
 
-/// Bytes that a task takes in the columns, roughly.
+/// Bytes that a task takes in the columns until its stage is complete and they can be counted.
 const TASK_BYTES: usize = 130;
 
 #[derive(Debug, Default)]
@@ -32,8 +32,10 @@ pub(super) struct Work {
     ended: IdSet,
     /// Tasks that have started and not ended.
     running: HashMap<i64, Running>,
+    jobs_without_start: u64,
     pub counts: TaskCounts,
-    tasks: usize,
+    /// Bytes of all tasks.
+    task_bytes: usize,
     lean: bool,
 }
 
@@ -56,12 +58,16 @@ pub(super) struct Lost {
     pub without_start: u64,
     /// Tasks that completed stages should have and that no event speaks of.
     pub without_event: u64,
+    /// Jobs that end and never started: their start was lost.
+    pub jobs_without_start: u64,
 }
 
 #[derive(Debug, Default)]
 struct StageSoFar {
     stage: Stage,
     stacks: u32,
+    /// Bytes of its tasks in [`Work::task_bytes`].
+    task_bytes: usize,
     /// Task ids whose finished work was lost.
     resubmitted: Vec<i64>,
 }
@@ -142,7 +148,8 @@ impl Work {
         self.counts.backwards += u64::from(finish_ms != 0 && finish_ms < end.row.get(Metric::LaunchMs));
         self.running.remove(&id);
         stage.stage.tasks.push(end.row);
-        self.tasks += 1;
+        stage.task_bytes += TASK_BYTES;
+        self.task_bytes += TASK_BYTES;
         Some(at)
     }
 
@@ -177,8 +184,11 @@ impl Work {
     }
 
     pub fn job_end(&mut self, end: JobEnd, texts: &mut Interner, clock: &mut Clock) {
-        let job = self.jobs.entry(end.id).or_default();
-        job.id = end.id;
+        // As Spark does: an end of a job that never started says nothing of what it did.
+        let Some(job) = self.jobs.get_mut(&end.id) else {
+            self.jobs_without_start += 1;
+            return;
+        };
         job.completed_ms = clock.see(end.time_ms);
         job.status = match &*end.result.result {
             "JobSucceeded" => StageStatus::Complete,
@@ -206,6 +216,7 @@ impl Work {
     pub fn stage_completed(&mut self, event: StageEvent, texts: &mut Interner, clock: &mut Clock) {
         let info = event.info;
         let at = self.stage(info.id, info.attempt) as usize;
+        self.pack_tasks(at);
         let stage = &mut self.stages[at].stage;
         stage.submitted_ms = clock.see(info.submitted_ms).or(stage.submitted_ms);
         stage.completed_ms = clock.see(info.completed_ms);
@@ -213,8 +224,16 @@ impl Work {
         stage.failure = texts.option(info.failure.as_deref());
         stage.accumulables =
             info.accumulables.iter().map(|(name, value)| (texts.text(name), texts.text(value))).collect();
-        stage.tasks.shrink_to_fit();
         self.describe(at, info, texts);
+    }
+
+    /// Gives back what the tasks of a stage have allocated ahead, and counts what they really take.
+    fn pack_tasks(&mut self, at: usize) {
+        let stage = &mut self.stages[at];
+        stage.stage.tasks.shrink_to_fit();
+        let bytes = stage.stage.tasks.heap_bytes();
+        self.task_bytes = self.task_bytes + bytes - stage.task_bytes;
+        stage.task_bytes = bytes;
     }
 
     fn describe(&mut self, at: usize, info: StageInfo, texts: &mut Interner) {
@@ -240,9 +259,7 @@ impl Work {
 
     pub fn heap_bytes(&self) -> usize {
         let stages = self.stages.capacity() * size_of::<StageSoFar>();
-        // Each stage has a column for each metric, however few its tasks.
-        let columns = self.stages.len() * Metric::STORED * size_of::<model::Column>();
-        stages + columns + self.tasks * TASK_BYTES + self.running.capacity() * size_of::<Running>()
+        stages + self.task_bytes + self.running.capacity() * size_of::<(i64, Running)>()
     }
 
     /// TaskStart events with distinct ids.
@@ -258,7 +275,7 @@ impl Work {
         let without_end = self.add_running_tasks();
         let jobs_of = jobs_of_stages(&self.jobs);
         let without_event = self.stages.iter().map(|s| self.tasks_missing(&s.stage)).sum();
-        let lost = Lost { without_end, without_start, without_event };
+        let lost = Lost { without_end, without_start, without_event, jobs_without_start: self.jobs_without_start };
         let (stages, moved) = in_order(self.stages);
         let mut stages: Vec<Stage> = stages.into_iter().map(StageSoFar::finish).collect();
         for stage in &mut stages {
