@@ -150,6 +150,8 @@ pub struct PastedSummary {
     pub peers_on_executor_ms: Option<i64>,
     /// Executor of the slowest task.
     pub slowest_executor: Option<String>,
+    /// Attempt of the slowest task, from 0.
+    pub slowest_attempt: Option<u32>,
     /// Wall time of the application, ms.
     pub app_wall_ms: Option<i64>,
 }

@@ -4,6 +4,7 @@ use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::{sizing, words};
 use model::{Bytes, Confidence, ExchangeOrigin, Factor, Metric, Operator, RemedyKind, Severity};
+use std::collections::BTreeSet;
 
 /// Looks at every stage.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -213,7 +214,7 @@ fn of_even(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
         .not("key skew", even_words(facts))
         .useless("more workers of the same type", "each slot has the same memory and each task the same data")
         .confirm("spill (disk) of the stage: 0");
-    let draft = above(draft, facts);
+    let draft = of_operator(on_one_executor(cx, above(draft, facts), facts), cx, facts);
     if peak == 0 {
         let at_least =
             sizing::partitions(facts.bytes_read(), 200 << 20, facts.slots.round() as i64).max(2 * facts.n as i64);
@@ -312,6 +313,43 @@ fn execution_memory_a_slot(cx: &Context<'_>) -> Option<i64> {
     let cpus: u32 = cx.app.conf("spark.task.cpus").and_then(|v| v.trim().parse().ok()).unwrap_or(1);
     let slots = (cores / cpus.max(1)).max(1);
     Some(((heap - (300 << 20)).max(0) as f64 * fraction) as i64 / i64::from(slots))
+}
+
+/// Spill on one executor alone: its memory, not the data, is smaller than the others'.
+fn on_one_executor(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
+    let tasks = &facts.stage.tasks;
+    let spilled = |row: &usize| tasks.value(Metric::DiskSpillBytes, *row) > 0;
+    let on: BTreeSet<usize> = tasks.successful().filter(spilled).map(|r| tasks.executor(r)).collect();
+    let without = tasks.successful().filter(|r| !spilled(r)).count();
+    let Some(&at) = on.first().filter(|_| on.len() == 1 && without >= 3) else { return draft };
+    let id = cx.executor(at).map(|e| e.id.to_string()).unwrap_or_default();
+    draft.evidence("spilled_on_executor", id.clone(), "").remedy(
+        RemedyKind::Compute,
+        format!(
+            "Only executor {id} spills: look at what else uses its memory, cached blocks or more tasks side by side"
+        ),
+    )
+}
+
+/// What helps the operator that spills.
+fn of_operator(draft: Draft, cx: &Context<'_>, facts: &StageFacts<'_>) -> Draft {
+    let Some(name) = operator(cx, facts) else { return draft };
+    let advice = match name.as_str() {
+        n if n.contains("Window") => {
+            "A window holds the rows of a key: a frame of few rows, or a key with fewer rows, needs less"
+        }
+        n if n.contains("Agg") => {
+            "An aggregate holds its groups: aggregate on fewer keys first, or count distinct values approximately"
+        }
+        n if n.contains("Sort") && facts.work(cx).join.is_some() => {
+            "The sort is for a sort-merge join: where one side is small, a broadcast join sorts nothing"
+        }
+        n if n.contains("Sort") => {
+            "Sort within partitions only (sortWithinPartitions) if the whole order is not needed"
+        }
+        _ => return draft,
+    };
+    draft.remedy(RemedyKind::Sql, advice)
 }
 
 /// What multiplies or gathers rows before the operator that spills.

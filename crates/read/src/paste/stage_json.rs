@@ -129,6 +129,7 @@ fn summary_facts(value: &Value) -> PastedSummary {
         null_share: number(&value["null_share_of_key"]).or_else(|| number(&value["null_share"])),
         peers_on_executor_ms: integer(&slowest["other_tasks_on_same_executor_median_ms"]),
         slowest_executor: slowest["executor"].as_str().map(str::to_owned),
+        slowest_attempt: u32_of(&slowest["attempt"]),
         ..PastedSummary::default()
     }
 }
