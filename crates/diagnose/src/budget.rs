@@ -46,8 +46,8 @@ struct Step {
 #[must_use]
 pub fn split(app: &Application, slots: &Slots) -> Budget {
     let (Some(start), Some(end)) = (app.start_ms(), app.end_ms()) else { return Budget::default() };
-    let steps = steps(app, start, end);
     let end = end.max(start);
+    let steps = steps(app, start, end);
     let mut sweep = Sweep::new(app, slots, &steps, start, end);
     for step in &steps {
         sweep.advance(step.time);

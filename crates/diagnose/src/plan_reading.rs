@@ -1,8 +1,8 @@
 //! A plan from data to result, as a reader goes through it: steps, stages, and what to notice.
 
-use crate::plans::{
-    BlockedBy, bytes, joined, own_time, pruned, row_count, source_name, sources, stage_of_node, unpushed,
-};
+use crate::plan_text::without_ids;
+use crate::plans::{BlockedBy, bytes, joined, own_time, pruned, row_count, sources, stage_of_node, unpushed};
+use crate::queries::short_source;
 use model::{Application, Bytes, Count, ExchangeOrigin, Join, JoinAlgorithm, Operator, Partitioning, Plan, Scan, Side};
 use serde::Serialize;
 
@@ -224,12 +224,12 @@ fn step(plan: &Plan, at: usize, numbers: &[usize], regions: &[usize]) -> Step {
 pub fn human_name(plan: &Plan, at: usize) -> String {
     let node = &plan.nodes[at];
     match &node.op {
-        Operator::Scan(scan) => format!("Read {}", source_name(scan)),
+        Operator::Scan(scan) => format!("Read {}", short_source(scan)),
         Operator::Exchange(_) => exchange_name(plan, at),
         Operator::BroadcastExchange { .. } => format!("Broadcast {}", joined(&sources(plan, at))),
         Operator::Join(join) => join_name(plan, at, join),
         Operator::Filter { condition } if condition.is_empty() => "Filter".to_owned(),
-        Operator::Filter { condition } => format!("Filter {}", short(&crate::plans::without_ids(condition), 80)),
+        Operator::Filter { condition } => format!("Filter {}", short(&without_ids(condition), 80)),
         Operator::Project { .. } => "Choose columns".to_owned(),
         Operator::Aggregate(a) => {
             let by = if a.keys.is_empty() { String::new() } else { format!(" by {}", list(&a.keys)) };
@@ -243,7 +243,7 @@ pub fn human_name(plan: &Plan, at: usize) -> String {
         Operator::Window { partition_by, .. } if partition_by.is_empty() => "Window over all rows".to_owned(),
         Operator::Window { partition_by, .. } => format!("Window by {}", list(partition_by)),
         Operator::Generate { generator } => {
-            format!("Generate rows: {}", short(&crate::plans::without_ids(generator), 60))
+            format!("Generate rows: {}", short(&without_ids(generator), 60))
         }
         Operator::Expand => "Expand: one row becomes several".to_owned(),
         Operator::Python { functions, .. } => format!("Run Python {}", short(functions, 60)),
@@ -285,7 +285,7 @@ fn limited(words: &str, limit: Option<u64>) -> String {
 /// `k ASC NULLS FIRST` without its direction.
 fn bare_order(order: &[String]) -> Vec<String> {
     let bare = |item: &String| {
-        crate::plans::without_ids(item.split(" ASC").next().unwrap_or(item))
+        without_ids(item.split(" ASC").next().unwrap_or(item))
             .replace(" DESC NULLS LAST", " descending")
             .replace(" DESC NULLS FIRST", " descending")
     };
@@ -362,7 +362,7 @@ fn details(plan: &Plan, at: usize) -> Vec<String> {
         Operator::Exchange(e) => vec![asked_by(e.origin).to_owned()],
         Operator::Filter { .. } => filter_details(plan, at),
         Operator::Join(join) => {
-            join.condition.iter().map(|c| format!("condition {}", crate::plans::without_ids(c))).collect()
+            join.condition.iter().map(|c| format!("condition {}", without_ids(c))).collect()
         }
         Operator::Aggregate(a) if !a.functions.is_empty() => vec![format!("computes {}", list(&a.functions))],
         Operator::BroadcastExchange { mode } if !mode.is_empty() => vec![mode.clone()],
@@ -383,7 +383,7 @@ fn scan_details(scan: &Scan) -> Vec<String> {
     for (label, filters) in [("pushed", &scan.pushed), ("partition filters", &scan.partition_filters)] {
         match filters.as_deref() {
             Some([]) => details.push(format!("{label}: none")),
-            Some(some) => details.push(format!("{label}: {}", crate::plans::without_ids(&some.join(", ")))),
+            Some(some) => details.push(format!("{label}: {}", without_ids(&some.join(", ")))),
             None => {}
         }
     }
@@ -501,7 +501,7 @@ fn whole_plan_notes(plan: &Plan) -> Vec<Note> {
 }
 
 fn scan_notes(plan: &Plan, app: Option<&Application>, step: &Step, scan: &Scan, add: &mut dyn FnMut(NoteKind, String)) {
-    let name = source_name(scan);
+    let name = short_source(scan);
     let filters = scan.partition_filters.as_deref();
     let real = |f: &&String| !f.starts_with("isnotnull(");
     if !scan.partition_columns.is_empty() && filters.is_some_and(|f| !f.iter().any(|f| real(&f))) {
@@ -517,7 +517,7 @@ fn scan_notes(plan: &Plan, app: Option<&Application>, step: &Step, scan: &Scan, 
     if !useful.is_empty() {
         add(
             NoteKind::Pushed,
-            format!("{name}: the source itself filters by {}.", crate::plans::without_ids(&useful.join(", "))),
+            format!("{name}: the source itself filters by {}.", without_ids(&useful.join(", "))),
         );
     }
     if scan.partitions == Some(1) {
@@ -680,7 +680,7 @@ fn constant_key(plan: &Plan, at: usize) -> String {
 
 fn nested_loop_cause(join: &Join) -> String {
     let condition = join.condition.as_deref().unwrap_or_default();
-    let text = crate::plans::without_ids(condition);
+    let text = without_ids(condition);
     match () {
         () if null_safe_equality(condition) => "The condition is an equality that also lets NULL meet NULL, written with OR: `<=>` says the same and gives a hash join.".to_owned(),
         () if condition.contains(" OR ") => format!("An OR stands in the way of a hash join: {text}."),

@@ -20,40 +20,38 @@ pub fn disjuncts(condition: &str) -> Vec<&str> {
     parts(condition, " OR ")
 }
 
+/// Conditions of a thousand parts nest a thousand brackets, so this keeps its own stack.
 fn parts<'t>(condition: &'t str, word: &str) -> Vec<&'t str> {
-    let inner = unwrapped(condition.trim());
-    let parts = split_at(inner, word);
-    match parts.len() {
-        0 | 1 => vec![inner],
-        _ => parts.into_iter().flat_map(|p| parts_of(p, word)).collect(),
+    let mut found = Vec::new();
+    let mut open = vec![unwrapped(condition)];
+    let mut whole = true;
+    while let Some(part) = open.pop() {
+        let inner = split_at(unwrapped(part), word);
+        match inner.len() {
+            0 | 1 => found.push(if whole { unwrapped(part) } else { part.trim() }),
+            _ => open.extend(inner.into_iter().rev()),
+        }
+        whole = false;
     }
-}
-
-fn parts_of<'t>(part: &'t str, word: &str) -> Vec<&'t str> {
-    let inner = unwrapped(part);
-    match split_at(inner, word).len() {
-        0 | 1 => vec![part.trim()],
-        _ => parts(inner, word),
-    }
+    found
 }
 
 /// Without the brackets around the whole.
 #[must_use]
-pub fn unwrapped(text: &str) -> &str {
-    let text = text.trim();
-    let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
-    let mut depth = 0;
-    for byte in inner.bytes() {
-        match byte {
-            b'(' => depth += 1,
-            b')' => depth -= 1,
-            _ => {}
-        }
-        if depth < 0 {
+pub fn unwrapped(mut text: &str) -> &str {
+    loop {
+        text = text.trim();
+        let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
+        let mut depth = 0_i32;
+        let closed = inner.bytes().all(|byte| {
+            depth += i32::from(byte == b'(') - i32::from(byte == b')');
+            depth >= 0
+        });
+        if !closed || depth != 0 {
             return text;
         }
+        text = inner;
     }
-    if depth == 0 { unwrapped(inner) } else { text }
 }
 
 fn split_at<'t>(text: &'t str, word: &str) -> Vec<&'t str> {
@@ -128,6 +126,8 @@ mod tests {
         ] {
             assert_eq!(conjuncts(condition), parts, "{condition}");
         }
+        let many = format!("{}a#1{}", "(".repeat(50_000), " AND b#2)".repeat(50_000));
+        assert_eq!(unwrapped(&many).len(), many.len() - 2);
         assert_eq!(disjuncts("((a#1 = b#2) OR (isnull(a#1) AND isnull(b#2)))").len(), 2);
     }
 

@@ -1,6 +1,8 @@
 //! What can be read off a plan and the figures of its run: conditions and what became of them,
 //! names for people, rows, bytes and time of operators.
 
+use crate::plan_text::{self, columns, disjuncts, unwrapped, without_ids};
+use crate::queries::short_source;
 use model::{Accumulator, Application, MetricKind, Operator, Plan, PlanNode, Scan};
 use serde::Serialize;
 
@@ -73,55 +75,10 @@ impl BlockedBy {
     }
 }
 
-/// Parts of a condition that must all hold, brackets around the whole removed.
+/// Parts of a condition that must all hold, brackets around each removed.
 #[must_use]
 pub fn conjuncts(condition: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut open = vec![condition];
-    while let Some(part) = open.pop() {
-        let part = unwrapped(part);
-        match split_at(part, " AND ") {
-            parts if parts.len() > 1 => open.extend(parts.into_iter().rev()),
-            _ if part.is_empty() => {}
-            _ => found.push(part.to_owned()),
-        }
-    }
-    found
-}
-
-/// Without the brackets around the whole.
-fn unwrapped(mut text: &str) -> &str {
-    loop {
-        text = text.trim();
-        let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
-        let mut depth = 0_i32;
-        let stays = inner.bytes().all(|byte| {
-            depth += i32::from(byte == b'(') - i32::from(byte == b')');
-            depth >= 0
-        });
-        if !stays || depth != 0 {
-            return text;
-        }
-        text = inner;
-    }
-}
-
-/// Splits at a word outside brackets.
-fn split_at<'t>(text: &'t str, word: &str) -> Vec<&'t str> {
-    let (mut depth, mut begin, mut parts) = (0_i32, 0, Vec::new());
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'(' | b'[' => depth += 1,
-            b')' | b']' => depth -= 1,
-            b' ' if depth == 0 && at >= begin && text[at..].starts_with(word) => {
-                parts.push(&text[begin..at]);
-                begin = at + word.len();
-            }
-            _ => {}
-        }
-    }
-    parts.push(&text[begin..]);
-    parts
+    plan_text::conjuncts(condition).into_iter().map(unwrapped).filter(|p| !p.is_empty()).map(str::to_owned).collect()
 }
 
 /// What became of each part of a filter that stands above a scan, wrappers and projections looked
@@ -191,8 +148,8 @@ fn is_pushed(scan: &Scan, part: &str) -> bool {
 /// be pushed. Source: `DataSourceStrategy.translateLeafNodeFilter`, Spark 2.4 to 4.1.
 fn source_filter(part: &str) -> Option<&'static str> {
     let part = unwrapped(part);
-    if split_at(part, " OR ").len() > 1 {
-        let all = split_at(part, " OR ").into_iter().all(|p| conjuncts(p).iter().all(|c| source_filter(c).is_some()));
+    if disjuncts(part).len() > 1 {
+        let all = disjuncts(part).into_iter().all(|p| conjuncts(p).iter().all(|c| source_filter(c).is_some()));
         return all.then_some("Or");
     }
     if let Some(inner) = part.strip_prefix("NOT ") {
@@ -250,7 +207,7 @@ fn blocked_by(scan: &Scan, part: &str) -> BlockedBy {
         () if scan.pushed.is_none() && scan.location.is_none() && plain => BlockedBy::Cut,
         () if says(&["udf(", "pythonudf"]) => BlockedBy::Udf,
         () if says(&["rand(", "randn(", "uuid("]) => BlockedBy::Random,
-        () if split_at(part, " OR ").len() > 1 => BlockedBy::Or,
+        () if disjuncts(part).len() > 1 => BlockedBy::Or,
         () if says(&[" like ", " rlike ", " ilike "]) => BlockedBy::Like,
         () if lower.contains("cast(") => cast(scan, part),
         () if plain && part.split_once('#').is_some_and(|(_, rest)| nested(rest)) => BlockedBy::Nested,
@@ -281,39 +238,6 @@ fn takes_no_filters(scan: &Scan) -> bool {
     none && matches!(scan.format.as_str(), "csv" | "json" | "text" | "xml" | "avro" | "binaryfile")
 }
 
-/// Names of the columns that an expression speaks of: words with an id behind them.
-#[must_use]
-pub fn columns(expression: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for (hash, _) in expression.match_indices('#') {
-        let word = |c: char| !(c.is_alphanumeric() || c == '_' || c == '.' || c == '-');
-        let begin =
-            expression[..hash].char_indices().rev().find(|(_, c)| word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
-        let name = &expression[begin..hash];
-        let numbered = expression[hash + 1..].starts_with(|c: char| c.is_ascii_digit());
-        let special = matches!(name, "" | "dynamicpruning" | "subquery" | "scalar-subquery" | "exists");
-        if numbered && !special && !found.iter().any(|f| f == name) {
-            found.push(name.to_owned());
-        }
-    }
-    found
-}
-
-/// Without the ids that Spark puts behind names: `order_id#7L` becomes `order_id`.
-#[must_use]
-pub fn without_ids(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(hash) = rest.find('#') {
-        let after = &rest[hash + 1..];
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        out.push_str(&rest[..hash + usize::from(digits == 0)]);
-        rest = &after[digits..];
-        rest = rest.strip_prefix('L').filter(|_| digits > 0).unwrap_or(rest);
-    }
-    out + rest
-}
-
 /// Whether a text has a name as a whole word.
 fn mentions(text: &str, name: &str) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
@@ -324,22 +248,6 @@ fn mentions(text: &str, name: &str) -> bool {
     })
 }
 
-/// A table's name, else the end of its path, else its format.
-#[must_use]
-pub fn source_name(scan: &Scan) -> String {
-    if let Some(table) = &scan.table {
-        return table.rsplit("spark_catalog.").next().unwrap_or(table).to_owned();
-    }
-    let location = scan.location.as_deref().unwrap_or_default();
-    let path = location.split_once('[').map_or(location, |(_, inside)| inside);
-    let path = path.split([',', ']']).next().unwrap_or_default().trim_end_matches('/');
-    // The folders of partitions are no name: `lake/orders/day=2025-01-01`.
-    match path.rsplit('/').find(|part| !part.contains('=')) {
-        Some(name) if !name.is_empty() => name.to_owned(),
-        _ => format!("{} data", if scan.format.is_empty() { "external" } else { &scan.format }),
-    }
-}
-
 /// The relations whose rows a node takes, in their order: `["lake.orders", "lake.customers"]`.
 #[must_use]
 pub fn sources(plan: &Plan, node: usize) -> Vec<String> {
@@ -348,7 +256,7 @@ pub fn sources(plan: &Plan, node: usize) -> Vec<String> {
     let mut budget = plan.nodes.len();
     while let Some(at) = open.pop() {
         let name = match &plan.nodes[at].op {
-            Operator::Scan(scan) => Some(source_name(scan)),
+            Operator::Scan(scan) => Some(short_source(scan)),
             Operator::Local => Some("local rows".to_owned()),
             Operator::CacheScan => Some("cached data".to_owned()),
             _ => None,

@@ -210,6 +210,9 @@ pub fn path_of(scan: &Scan) -> Option<String> {
     let location = scan.location.as_deref()?;
     let inside = location.rsplit_once('[').map_or(location, |(_, rest)| rest);
     let path = inside.split([',', ']']).next().unwrap_or(inside).trim();
+    // The folders of partitions are no part of the name: `lake/orders/day=2025-01-01`.
+    let folder = path.find('=').and_then(|equals| path[..equals].rfind('/'));
+    let path = &path[..folder.unwrap_or(path.len())];
     (!path.is_empty() && !path.contains("...")).then(|| path.to_owned())
 }
 

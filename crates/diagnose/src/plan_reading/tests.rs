@@ -54,25 +54,25 @@ fn an_or_makes_a_nested_loop() {
     check(
         &text,
         expect![[r#"
-        Physical Plan — four operators: two reads, one broadcast, one join
-        1 s1 Read ops.orders
-             format parquet
-             three columns: order_id, ref, amount
-             pushed: none
-             partition filters: none
-        2 s2 Read ops.blocked
-             format parquet
-             one column: ref
-             pushed: none
-             partition filters: none
-        3<2 s2 Broadcast ops.blocked
-             IdentityBroadcastMode
-        4<1<3 s1 Join ops.orders with ops.blocked (LeftAnti, nested loop, broadcast right)
-             condition ((ref = ref) OR (isnull(ref) AND isnull(ref)))
-        NestedLoop Some(4) Join ops.orders with ops.blocked (LeftAnti, nested loop, broadcast right): every row is compared with every broadcast row. The condition is an equality that also lets NULL meet NULL, written with OR: `<=>` says the same and gives a hash join.
-        Broadcast Some(3) Broadcast ops.blocked: collected by the driver, then held by every executor. Broadcast without a hint: up to 10 MiB (default of spark.sql.autoBroadcastJoinThreshold).
-        Adaptive None isFinalPlan=false: this is the plan before it ran. Once sizes are measured, joins may become broadcasts, small partitions are merged, skewed ones split.
-    "#]],
+            Physical Plan — four operators: two reads, one broadcast, one join
+            1 s1 Read ops.orders
+                 format parquet
+                 three columns: order_id, ref, amount
+                 pushed: none
+                 partition filters: none
+            2 s2 Read ops.blocked
+                 format parquet
+                 one column: ref
+                 pushed: none
+                 partition filters: none
+            3<2 s2 Broadcast ops.blocked
+                 IdentityBroadcastMode
+            4<1<3 s1 Join ops.orders with ops.blocked (LeftAnti, nested loop, broadcast right)
+                 condition ((ref = ref) OR (isnull(ref) AND isnull(ref)))
+            NestedLoop Some(4) Join ops.orders with ops.blocked (LeftAnti, nested loop, broadcast right): every row is compared with every broadcast row. The condition is an equality that also lets NULL meet NULL, written with OR: `<=>` says the same and gives a hash join.
+            Broadcast Some(3) Broadcast ops.blocked: collected by the driver, then held by every executor.
+            Adaptive None isFinalPlan=false: this is the plan before it ran. Once sizes are measured, joins may become broadcasts, small partitions are merged, skewed ones split.
+        "#]],
     );
 }
 
@@ -82,21 +82,21 @@ fn a_constant_key_makes_a_cartesian_product() {
     check(
         &text,
         expect![[r#"
-        Physical Plan — five operators: two shuffles, one join
-        1 s1 Shuffle by 20251216_20251222 into 1 000 partitions
-             asked for by the planner
-        2<1 s2 Aggregate by 20251216_20251222
-             computes count(distinct host_id)
-        3 s3 Shuffle by 20251216_20251222 into 1 000 partitions
-             asked for by the planner
-        4<3 s2 Aggregate by 20251216_20251222
-             computes count(1)
-        5<2<4 s2 Join rows with rows (cartesian product)
-        Cartesian Some(5) Join rows with rows (cartesian product): every row meets every row; tasks = partitions of the left times partitions of the right. The key is the constant 20251216_20251222, so the optimizer dropped the join condition.
-        Shuffle Some(1) Shuffle by 20251216_20251222 into 1 000 partitions. Needed by: aggregate by 20251216_20251222.
-        Shuffle Some(3) Shuffle by 20251216_20251222 into 1 000 partitions. Needed by: aggregate by 20251216_20251222.
-        Cut None Spark cut parts of this text (`...`): what is missing in it may still be there. spark.sql.debug.maxToStringFields and spark.sql.maxMetadataStringLength set where.
-    "#]],
+            Physical Plan — five operators: two shuffles, one join
+            1 s1 Shuffle by 20251216_20251222 into 1 000 partitions
+                 asked for by the planner
+            2<1 s2 Aggregate by 20251216_20251222
+                 computes count(distinct host_id)
+            3 s3 Shuffle by 20251216_20251222 into 1 000 partitions
+                 asked for by the planner
+            4<3 s2 Aggregate by 20251216_20251222
+                 computes count(1)
+            5<2<4 s2 Join rows with rows (cartesian product)
+            Cartesian Some(5) Join rows with rows (cartesian product): every row meets every row; tasks = partitions of the left times partitions of the right. The key is the constant 20251216_20251222, so the optimizer dropped the join condition.
+            Shuffle Some(1) Shuffle by 20251216_20251222 into 1 000 partitions. Needed by: aggregate by 20251216_20251222.
+            Shuffle Some(3) Shuffle by 20251216_20251222 into 1 000 partitions. Needed by: aggregate by 20251216_20251222.
+            Cut None Parts of this text are missing (`...`): what they would say is not known. spark.sql.debug.maxToStringFields makes Spark print more.
+        "#]],
     );
 }
 
@@ -106,25 +106,25 @@ fn an_outline_is_read_from_the_sources() {
     check(
         &text,
         expect![[r#"
-        Physical Plan — ten operators: two reads, one shuffle, one broadcast, one join
-        1 s1 Read parquet data
-             format parquet
-        2<1 s1 Filter
-        3 s2 Read parquet data
-             format parquet
-        4<3 s2 Filter
-        5<4 s2 Broadcast parquet data
-        6<2<5 s1 Join parquet data with parquet data (broadcast right)
-        7<6 s1 Choose columns
-        8<7 s1 Aggregate (first step, before the shuffle)
-        9<8 s1 Shuffle
-             asked for by the planner
-        10<9 s3 Aggregate
-        Join Some(6) Join parquet data with parquet data (broadcast right). One side is sent to every executor, the other stays where it is.
-        Broadcast Some(5) Broadcast parquet data: collected by the driver, then held by every executor. Broadcast without a hint: up to 10 MiB (default of spark.sql.autoBroadcastJoinThreshold).
-        Shuffle Some(9) Shuffle. Needed by: aggregate.
-        Adaptive None isFinalPlan=false: this is the plan before it ran. Once sizes are measured, joins may become broadcasts, small partitions are merged, skewed ones split.
-    "#]],
+            Physical Plan — ten operators: two reads, one shuffle, one broadcast, one join
+            1 s1 Read parquet data
+                 format parquet
+            2<1 s1 Filter
+            3 s2 Read parquet data
+                 format parquet
+            4<3 s2 Filter
+            5<4 s2 Broadcast parquet data
+            6<2<5 s1 Join parquet data with parquet data (broadcast right)
+            7<6 s1 Choose columns
+            8<7 s1 Aggregate (first step, before the shuffle)
+            9<8 s1 Shuffle
+                 asked for by the planner
+            10<9 s3 Aggregate
+            Join Some(6) Join parquet data with parquet data (broadcast right). One side is sent to every executor, the other stays where it is.
+            Broadcast Some(5) Broadcast parquet data: collected by the driver, then held by every executor.
+            Shuffle Some(9) Shuffle. Needed by: aggregate.
+            Adaptive None isFinalPlan=false: this is the plan before it ran. Once sizes are measured, joins may become broadcasts, small partitions are merged, skewed ones split.
+        "#]],
     );
 }
 
@@ -156,6 +156,8 @@ Window [row_number() windowspecdefinition(amount#3 ASC NULLS FIRST, specifiedwin
                  partitioned by dt
             2<1 s1 Run Python [f(name)]
             3<2 s1 Filter (((upper(name) = X) AND isnotnull(amount)) AND (amount > 50.0))
+                 not pushed: upper(name) = X (a function on the column)
+                 not pushed: amount > 50.0 (an expression that the source does not know)
             4<3 s1 Shuffle evenly into eight partitions
                  asked for by repartition(n): the number is kept whatever the data
             5<4 s2 Shuffle by customer_id into 200 partitions
@@ -174,16 +176,16 @@ Window [row_number() windowspecdefinition(amount#3 ASC NULLS FIRST, specifiedwin
                  asked for by the planner
             12<11 s5 Sort by amount
             13<12 s5 Window over all rows
-            SinglePartition Some(11) Shuffle everything into one partition: one task does all that follows.
             SinglePartition Some(13) The window has no PARTITION BY: one task gets all rows.
+            NotPushed Some(3) upper(name) = X is not pushed: every row is read, then filtered (a function on the column).
+            NotPushed Some(3) amount > 50.0 is not pushed: every row is read, then filtered (an expression that the source does not know).
             Udf Some(2) Run Python [f(name)] row by row, pickled: rows leave the JVM and come back; filters above it cannot go below it.
-            Repartition Some(4) Shuffle evenly into eight partitions, asked for by repartition(n): the number is kept whatever the data: a full shuffle of its own.
+            Repartition Some(4) Shuffle evenly into eight partitions: a full shuffle of its own; repartition(n) asked for it and keeps the number whatever the data. Another shuffle follows at once and moves every row again.
             NoPartitionFilter Some(1) lake.orders is partitioned by dt and no filter is on that: every partition is read.
-            Join Some(10) Join lake.orders with customers on customer_id = id (LeftOuter, sort-merge). Both sides are shuffled by the key and sorted: neither was known to be small enough to broadcast. Of this join type only the right side can be broadcast. Broadcast without a hint: up to 10 MiB (default of spark.sql.autoBroadcastJoinThreshold).
-            Shuffle Some(5) Shuffle by customer_id into 200 partitions. Needed by: sort by customer_id.
-            Shuffle Some(8) Shuffle by id into 200 partitions. Needed by: sort by id.
-            Shuffle Some(11) Shuffle everything into one partition. Needed by: sort by amount.
-            Cut None Spark cut parts of this text (`...`): what is missing in it may still be there. spark.sql.debug.maxToStringFields and spark.sql.maxMetadataStringLength set where.
+            Join Some(10) Join lake.orders with customers on customer_id = id (LeftOuter, sort-merge). Both sides are shuffled by the key and sorted: neither was known to be small enough to broadcast. Of this join type only the right side can be broadcast.
+            Shuffle Some(5) Shuffle by customer_id into 200 partitions. Needed by: join lake.orders with customers on customer_id = id (LeftOuter, sort-merge).
+            Shuffle Some(8) Shuffle by id into 200 partitions. Needed by: join lake.orders with customers on customer_id = id (LeftOuter, sort-merge).
+            Shuffle Some(11) Shuffle everything into one partition. Needed by: window over all rows.
         "#]],
     );
 }
@@ -303,5 +305,48 @@ fn a_run_gives_rows_bytes_and_times() {
             stage.number, stage.steps, stage.ends, stage.spark_stage
         ));
     }
-    expect![[""]].assert_eq(&text);
+    expect![[r#"
+        Physical Plan — eleven operators: two reads, two shuffles, one join, one write
+        1 s1 Read orders
+             format parquet
+             five columns: order_id, customer_id, coupon_id, … (5 in all)
+             pushed: IsNotNull(customer_id)
+             partition filters: none
+        2<1 s1 Filter isnotnull(customer_id)
+             pushed: isnotnull(customer_id)
+        3<2 s1 Shuffle by customer_id into 16 partitions
+             asked for by the planner
+        4<3 s2 Sort by customer_id
+        5 s3 Read customers
+             format parquet
+             three columns: customer_id, country_id, name
+             pushed: IsNotNull(customer_id)
+             partition filters: none
+        6<5 s3 Filter isnotnull(customer_id)
+             pushed: isnotnull(customer_id)
+        7<6 s3 Shuffle by customer_id into 16 partitions
+             asked for by the planner
+        8<7 s2 Sort by customer_id
+        9<4<8 s2 Join orders with customers on customer_id (sort-merge)
+        10<9 s2 Choose columns
+        11<10 s2 Write to noop
+             OverwriteByExpression
+        Join Some(9) Join orders with customers on customer_id (sort-merge). Both sides are shuffled by the key and sorted: neither was known to be small enough to broadcast. Sides: 117 MiB and 207 KiB.
+        Shuffle Some(3) Shuffle by customer_id into 16 partitions. Needed by: join orders with customers on customer_id (sort-merge). 117 MiB moved.
+        Shuffle Some(7) Shuffle by customer_id into 16 partitions. Needed by: join orders with customers on customer_id (sort-merge). 207 KiB moved.
+        1 rows Some(1500000) bytes Some(113828242) ms Some(51592) estimated false
+        2 rows Some(1500000) bytes None ms Some(39063) estimated true
+        3 rows Some(1500000) bytes Some(122317111) ms Some(4152) estimated false
+        4 rows None bytes None ms Some(1837) estimated false
+        5 rows Some(5000) bytes Some(184824) ms Some(1284) estimated false
+        6 rows Some(5000) bytes None ms Some(816) estimated true
+        7 rows Some(5000) bytes Some(211821) ms Some(3) estimated false
+        8 rows None bytes None ms Some(0) estimated false
+        9 rows Some(1500000) bytes None ms Some(0) estimated true
+        10 rows None bytes None ms Some(0) estimated true
+        11 rows None bytes None ms None estimated false
+        stage 1 [1, 2, 3] writes a shuffle spark Some(2)
+        stage 2 [4, 8, 9, 10, 11] writes the result spark Some(6)
+        stage 3 [5, 6, 7] writes a shuffle spark Some(3)
+    "#]].assert_eq(&text);
 }

@@ -36,6 +36,8 @@ mod failed_work;
 mod file_listing;
 mod file_small_read;
 mod file_small_write;
+#[cfg(test)]
+mod failure_tests;
 mod filter_not_pushed;
 mod gc_pressure;
 mod join_cartesian;
