@@ -17,7 +17,8 @@ pub fn rename(log: &[u8], app: &Application) -> Vec<u8> {
     }
     let name = serde_json::to_string(&*app.name).unwrap_or_default();
     let inner = name.trim_matches('"');
-    let renamed = if inner.is_empty() { out } else { out.replace(&format!("\"App Name\":{name}"), "\"App Name\":\"another\"") };
+    let renamed =
+        if inner.is_empty() { out } else { out.replace(&format!("\"App Name\":{name}"), "\"App Name\":\"another\"") };
     match text.ends_with('\n') {
         true => renamed.into_bytes(),
         false => renamed.trim_end_matches('\n').as_bytes().to_vec(),
@@ -41,8 +42,30 @@ fn columns(text: &str) -> BTreeSet<String> {
 
 /// Attribute names that Spark makes, and words that stand elsewhere in a log.
 const SPARKS_OWN: [&str; 24] = [
-    "count", "first", "last", "value", "sum", "max", "min", "avg", "name", "path", "files", "bytes", "rows", "stage",
-    "window", "date", "time", "timestamp", "batch", "partition", "description", "type", "version", "size",
+    "count",
+    "first",
+    "last",
+    "value",
+    "sum",
+    "max",
+    "min",
+    "avg",
+    "name",
+    "path",
+    "files",
+    "bytes",
+    "rows",
+    "stage",
+    "window",
+    "date",
+    "time",
+    "timestamp",
+    "batch",
+    "partition",
+    "description",
+    "type",
+    "version",
+    "size",
 ];
 
 fn tables(app: &Application) -> impl Iterator<Item = String> + '_ {

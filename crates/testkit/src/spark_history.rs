@@ -8,9 +8,7 @@
 use crate::counts::Compared;
 use crate::logs::read_log;
 use anyhow::{Context, Result, bail};
-use model::{
-    Application, EndReason, Executor, Job, Locality, Metric, Stage, StageStatus, TaskStatus, Tasks, quantile,
-};
+use model::{Application, EndReason, Executor, Job, Locality, Metric, Stage, StageStatus, TaskStatus, Tasks, quantile};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -620,9 +618,7 @@ impl ExecutorTasks {
 /// Peaks are compared by the names that Spark shows.
 fn peak_fields(executor: &Executor, theirs: &Value) -> Vec<(String, Value)> {
     let names = theirs["peakMemoryMetrics"].as_object().into_iter().flat_map(Map::keys);
-    names
-        .map(|name| (format!("peakMemoryMetrics/{name}"), json!(executor.peak(name).unwrap_or_default())))
-        .collect()
+    names.map(|name| (format!("peakMemoryMetrics/{name}"), json!(executor.peak(name).unwrap_or_default()))).collect()
 }
 
 fn job_status(status: StageStatus) -> &'static str {

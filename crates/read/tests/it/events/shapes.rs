@@ -42,7 +42,7 @@ fn lost_events_are_told_from_copies_that_lost_a_race() {
     assert_eq!(codes(&app), [""; 0]);
     let app = read_lines(&[START, &task_start(8, 0, 0), &task_end(9, 0, 1), END]);
     assert_eq!(codes(&app), ["LOG_EVENTS_DROPPED"]);
-    assert!(app.log.warnings[0].text.contains("1 tasks started and never ended, 1 tasks ended without a start"));
+    assert!(app.log.warnings[0].text.contains("1 task started and never ended, 1 task ended without a start"));
     let completed = stage_event("StageCompleted", 0, 0, 3, "");
     let app = read_lines(&[START, &task_start(8, 0, 0), &task_end(8, 0, 0), &completed, END]);
     assert!(app.log.warnings[0].text.contains("2 tasks left no event"), "{:?}", app.log.warnings);
@@ -78,11 +78,11 @@ fn stages_that_never_ran_are_skipped_once_their_job_has_ended() {
     let failed = stage_event("StageCompleted", 2, 0, 4, r#","Failure Reason":"fetch""#);
     let open = read_lines(&[START, &job, &submitted]);
     assert_eq!(open.stage(1, 0).unwrap().status, StageStatus::Pending);
-    let end = r#"{"Event":"SparkListenerJobEnd","Job ID":3,"Job Result":{"Result":"JobFailed","Exception":{"Message":"m"}}}"#;
+    let end =
+        r#"{"Event":"SparkListenerJobEnd","Job ID":3,"Job Result":{"Result":"JobFailed","Exception":{"Message":"m"}}}"#;
     let app = read_lines(&[START, &job, &submitted, &failed, &retried, end]);
     let statuses: Vec<_> = app.stages.iter().map(|s| (s.id, s.attempt, s.status)).collect();
-    let expected =
-        [(1, 0, StageStatus::Skipped), (2, 0, StageStatus::Failed), (2, 1, StageStatus::Active)];
+    let expected = [(1, 0, StageStatus::Skipped), (2, 0, StageStatus::Failed), (2, 1, StageStatus::Active)];
     assert_eq!(statuses, expected);
     let job = &app.jobs[0];
     assert_eq!((&*job.name, job.error.as_deref(), job.status), ("s2", Some("m"), StageStatus::Failed));
@@ -92,6 +92,20 @@ fn stages_that_never_ran_are_skipped_once_their_job_has_ended() {
     // No properties on the stage's own event: those of its job.
     let stage = app.stage(2, 1).unwrap();
     assert_eq!((stage.sql, stage.description.as_deref(), stage.jobs.as_slice()), (Some(5), Some("d"), &[3][..]));
+}
+
+#[test]
+fn jobs_that_end_before_they_start_or_without_a_start() {
+    let end = |id| {
+        format!(
+            r#"{{"Event":"SparkListenerJobEnd","Job ID":{id},"Completion Time":8000,"Job Result":{{"Result":"JobSucceeded"}}}}"#
+        )
+    };
+    let start = r#"{"Event":"SparkListenerJobStart","Job ID":1,"Submission Time":1500,"Stage IDs":[]}"#;
+    let app = read_lines(&[START, &end(1), &end(2), start, END]);
+    let [job] = &app.jobs[..] else { panic!("{:?}", app.jobs) };
+    assert_eq!((job.id, job.status, job.completed_ms), (1, StageStatus::Complete, Some(8_000)));
+    assert!(app.log.warnings[0].text.contains("1 job ended without a start"), "{:?}", app.log.warnings);
 }
 
 #[test]
@@ -110,9 +124,8 @@ fn executors_unknown_added_again_and_excluded_once() {
     let manager = r#"{"Event":"SparkListenerBlockManagerAdded","Block Manager ID":{"Executor ID":"1","Host":"h1","Port":7},"Maximum Memory":100,"Timestamp":1100}"#;
     let added = r#"{"Event":"SparkListenerExecutorAdded","Timestamp":1200,"Executor ID":"1","Executor Info":{"Host":"h1","Total Cores":4,"Log Urls":{}}}"#;
     let removed = r#"{"Event":"SparkListenerExecutorRemoved","Timestamp":1300,"Executor ID":"1","Removed Reason":"Command exited with code 52"}"#;
-    let excluded = |name: &str| {
-        format!(r#"{{"Event":"SparkListener{name}","time":1400,"executorId":"1","taskFailures":2}}"#)
-    };
+    let excluded =
+        |name: &str| format!(r#"{{"Event":"SparkListener{name}","time":1400,"executorId":"1","taskFailures":2}}"#);
     let node = r#"{"Event":"SparkListenerNodeExcludedForStage","time":1450,"hostId":"h1","executorFailures":2,"stageId":0,"stageAttemptId":0}"#;
     let back = r#"{"Event":"SparkListenerExecutorUnexcluded","time":1500,"executorId":"1"}"#;
     let (new, old) = (excluded("ExecutorExcluded"), excluded("ExecutorBlacklisted"));
@@ -142,13 +155,18 @@ fn peaks_are_the_highest_of_all_sources() {
     let app = read_lines(&[START, stage, &task(700, 0), &task(600, 1), update]);
     let peaks: Vec<_> = app.executors.iter().map(|e| (&*e.id, e.peak("JVMHeapMemory"))).collect();
     assert_eq!(peaks, [("1", Some(700)), ("driver", Some(60))]);
-    assert_eq!((app.executors[0].peak("OnHeapExecutionMemory"), app.executors[0].peak("MajorGCCount")), (Some(9), None));
+    assert_eq!(
+        (app.executors[0].peak("OnHeapExecutionMemory"), app.executors[0].peak("MajorGCCount")),
+        (Some(9), None)
+    );
 }
 
 #[test]
 fn settings_of_later_updates_win() {
     let update = |spark: &str| {
-        format!(r#"{{"Event":"SparkListenerEnvironmentUpdate","Spark Properties":{{{spark}}},"JVM Information":{{"Java Home":"/j"}}}}"#)
+        format!(
+            r#"{{"Event":"SparkListenerEnvironmentUpdate","Spark Properties":{{{spark}}},"JVM Information":{{"Java Home":"/j"}}}}"#
+        )
     };
     let app = read_lines(&[START, &update(r#""a":"1","b":"1""#), &update(r#""b":"2","c":3"#)]);
     let spark: Vec<_> = app.environment.spark.iter().map(|(k, v)| format!("{k}={v}")).collect();
@@ -168,7 +186,7 @@ fn unknown_events_are_counted_and_named() {
     let unknown = r#"{"Event":"com.vendor.Thing","x":[1,{"y":null}]}"#;
     let app = read_lines(&[START, unknown, r#"{"Event":"com.vendor.Thing"}"#]);
     assert_eq!((app.log.unknown_events["com.vendor.Thing"], app.log.bad_lines), (2, 0));
-    assert_eq!(app.log.warnings[0].text, "2 events of unknown kinds were passed over: Thing (2).");
+    assert_eq!(app.log.warnings[0].text, "2 events of unknown kinds passed over: Thing (2).");
 }
 
 #[test]
@@ -199,7 +217,11 @@ fn why_tasks_failed() {
     let tasks = &app.stages[0].tasks;
     let failures: Vec<EndReason> = tasks.failures().map(|(_, reason)| reason.clone()).collect();
     let expected = [
-        EndReason::Exception { class: "java.lang.E".into(), message: "no".into(), stack: "\tat a.B.c(B.scala:3)\n".into() },
+        EndReason::Exception {
+            class: "java.lang.E".into(),
+            message: "no".into(),
+            stack: "\tat a.B.c(B.scala:3)\n".into(),
+        },
         EndReason::FetchFailed {
             executor: None,
             host: None,
@@ -236,9 +258,14 @@ fn stacks_are_kept_whole_for_the_first_failures_only() {
     };
     let lines: Vec<String> = (0..100).map(end).collect();
     let app = read(START.to_owned() + "\n" + &lines.join("\n"));
-    let kept = app.stages[0].tasks.failures().filter(|(_, r)| matches!(r, EndReason::Exception { stack, .. } if !stack.is_empty()));
+    let kept = app.stages[0]
+        .tasks
+        .failures()
+        .filter(|(_, r)| matches!(r, EndReason::Exception { stack, .. } if !stack.is_empty()));
     assert_eq!((kept.count(), app.stages[0].tasks.failures().count()), (20, 100));
-    let Some((_, EndReason::Exception { class, message, .. })) = app.stages[0].tasks.failures().last() else { panic!() };
+    let Some((_, EndReason::Exception { class, message, .. })) = app.stages[0].tasks.failures().last() else {
+        panic!()
+    };
     assert_eq!((&**class, message.len()), ("E", 2_000));
 }
 
@@ -277,7 +304,8 @@ fn sql_metrics_add_up_and_minus_one_is_no_size() {
     let failed = task_end_as(2, 0, 0, 1, r#"{"Reason":"TaskResultLost"}"#)
         .replace(r#""Accumulables":[]"#, &format!(r#""Accumulables":[{}]"#, sql(10, r#""1000""#)));
     let driver = r#"{"Event":"org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates","executionId":7,"accumUpdates":[[21,40]]}"#;
-    let job = r#"{"Event":"SparkListenerJobStart","Job ID":2,"Stage IDs":[0],"Properties":{"spark.sql.execution.id":"7"}}"#;
+    let job =
+        r#"{"Event":"SparkListenerJobStart","Job ID":2,"Stage IDs":[0],"Properties":{"spark.sql.execution.id":"7"}}"#;
     let end = r#"{"Event":"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd","executionId":7,"time":5000,"errorMessage":""}"#;
     let app = read_lines(&[START, &start, job, &first, &update, &second, &failed, driver, end]);
     let sum = |id: i64| app.accumulators.get(&id).map(|a| (a.sum, a.max, a.updates, a.stage));
@@ -288,8 +316,12 @@ fn sql_metrics_add_up_and_minus_one_is_no_size() {
     assert_eq!((sum(30), sum(31)), (None, None));
     let sql = &app.sql[0];
     assert_eq!((sql.id, sql.root_id, sql.updates, sql.error.as_deref()), (7, Some(6), 1, None));
-    assert_eq!((sql.jobs.as_slice(), sql.duration_ms(), sql.plan_text.as_deref()), (&[2][..], Some(3_500), Some("last")));
-    let ids = |plan: &model::Plan| plan.nodes.iter().flat_map(|n| &n.metrics).map(|m| m.accumulator).collect::<Vec<_>>();
+    assert_eq!(
+        (sql.jobs.as_slice(), sql.duration_ms(), sql.plan_text.as_deref()),
+        (&[2][..], Some(3_500), Some("last"))
+    );
+    let ids =
+        |plan: &model::Plan| plan.nodes.iter().flat_map(|n| &n.metrics).map(|m| m.accumulator).collect::<Vec<_>>();
     assert_eq!((ids(&sql.first_plan), ids(sql.plan())), (vec![10, 11], vec![20, 21]));
 }
 
@@ -324,9 +356,14 @@ fn cached_blocks_move_drop_and_come_back() {
 fn streaming_progress_as_object_and_as_text() {
     let progress = r#"{"id":"q","runId":"r","name":null,"timestamp":"2026-11-29T18:00:00.500Z","batchId":3,"durationMs":{"addBatch":40,"triggerExecution":55},"eventTime":{"watermark":"w"},"stateOperators":[{"operatorName":"dedupe","numRowsTotal":9,"numRowsUpdated":2,"memoryUsedBytes":77}],"sources":[{"description":"s1","numInputRows":5,"inputRowsPerSecond":2.5,"processedRowsPerSecond":"NaN","endOffset":{"a":1},"latestOffset":null},{"description":"s2","numInputRows":7,"inputRowsPerSecond":"Infinity"}],"sink":{"description":"k"}}"#;
     let name = "org.apache.spark.sql.streaming.StreamingQueryListener$Query";
-    let started = format!(r#"{{"Event":"{name}StartedEvent","id":"q","runId":"r","name":"n","timestamp":"2026-11-29T17:59:59Z"}}"#);
+    let started = format!(
+        r#"{{"Event":"{name}StartedEvent","id":"q","runId":"r","name":"n","timestamp":"2026-11-29T17:59:59Z"}}"#
+    );
     let object = format!(r#"{{"Event":"{name}ProgressEvent","progress":{progress}}}"#);
-    let in_text = format!(r#"{{"Event":"{name}ProgressEvent","progress":{}}}"#, serde_json::to_string(&progress.replace(r#""batchId":3"#, r#""batchId":4"#)).unwrap());
+    let in_text = format!(
+        r#"{{"Event":"{name}ProgressEvent","progress":{}}}"#,
+        serde_json::to_string(&progress.replace(r#""batchId":3"#, r#""batchId":4"#)).unwrap()
+    );
     let idle = format!(r#"{{"Event":"{name}IdleEvent","id":"q","runId":"r","timestamp":"2026-11-29T18:00:01Z"}}"#);
     let ended = format!(r#"{{"Event":"{name}TerminatedEvent","id":"q","runId":"r","exception":"boom"}}"#);
     let app = read_lines(&[START, &started, &object, &in_text, &idle, &ended]);
