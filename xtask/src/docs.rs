@@ -70,13 +70,15 @@ fn command_line() -> Result<String> {
 /// Names in the `Commands:` part of a help text.
 fn subcommands(help: &str) -> Vec<String> {
     let listed = help.lines().skip_while(|l| !l.starts_with("Commands:")).skip(1).take_while(|l| !l.is_empty());
-    let names = listed.filter(|l| l.starts_with("  ") && !l.starts_with("   ")).filter_map(|l| l.split_whitespace().next());
+    let names =
+        listed.filter(|l| l.starts_with("  ") && !l.starts_with("   ")).filter_map(|l| l.split_whitespace().next());
     names.filter(|n| *n != "help").map(str::to_owned).collect()
 }
 
 fn help(command: &[&str]) -> Result<String> {
     let binary = crate::lakescope_binary()?;
-    let output = Command::new(binary).args(command).arg("--help").env("COLUMNS", "100").env("NO_COLOR", "1").output()?;
+    let output =
+        Command::new(binary).args(command).arg("--help").env("COLUMNS", "100").env("NO_COLOR", "1").output()?;
     let text = String::from_utf8(output.stdout)?;
     Ok(text.lines().map(str::trim_end).fold(String::new(), |page, line| page + line + "\n"))
 }

@@ -52,10 +52,50 @@ fn at(python: &Path) -> Result<Spark> {
     Ok(Spark { python: python.to_owned(), home })
 }
 
-/// Makes the bundled sample again.
+/// Where samples are made: the one path that gets into their logs, so that it is the same for all.
+const SHOP: &str = "/tmp/shop";
+
+/// Laboratories whose bad variants are bundled.
+const LABS: [&str; 4] = ["oom", "spill", "shuffle", "small-files"];
+
+/// Makes the bundled samples again.
 pub fn sample() -> Result<()> {
     let spark = find()?;
-    run(Command::new(&spark.python).arg(root().join("samples/shop_daily.py")).env("SPARK_HOME", &spark.home))
+    run(Command::new(&spark.python).arg(root().join("samples/shop_daily.py")).env("SPARK_HOME", &spark.home))?;
+    let binary = crate::lakescope_binary()?;
+    for lab in LABS {
+        lab_sample(&spark, &binary, lab)?;
+    }
+    Ok(())
+}
+
+/// The log of a laboratory's bad variant. Spark is reached through a link and told another user,
+/// home and host, so that nothing of the machine gets into the log.
+fn lab_sample(spark: &Spark, binary: &Path, lab: &str) -> Result<()> {
+    let shop = Path::new(SHOP);
+    let _ = std::fs::remove_dir_all(shop);
+    std::fs::create_dir_all(shop)?;
+    std::os::unix::fs::symlink(&spark.home, shop.join("spark"))?;
+    let folder = shop.join("lab");
+    run(Command::new(binary)
+        .args(["lab", lab, "--scale", "0.6", "--quiet", "--conf", "spark.eventLog.compress=true"])
+        .args(["--conf", "spark.driver.host=localhost", "--keep"])
+        .arg(&folder)
+        .arg("--spark-submit")
+        .arg(shop.join("spark/bin/spark-submit"))
+        .current_dir(shop)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("SPARK_HOME", shop.join("spark"))
+        .env("SPARK_LOCAL_IP", "127.0.0.1")
+        .env("SPARK_LOCAL_HOSTNAME", "localhost")
+        .env("SPARK_USER", "spark")
+        .env("PYSPARK_PYTHON", &spark.python)
+        .env("JDK_JAVA_OPTIONS", "-Duser.name=spark -Duser.home=/tmp/shop -Dos.version=6.1"))?;
+    let log = std::fs::read_dir(folder.join("bad-log"))?.next().context("the bad variant left no log")??;
+    std::fs::copy(log.path(), root().join(format!("samples/lab_{lab}.zstd")))?;
+    std::fs::remove_dir_all(shop)?;
+    Ok(())
 }
 
 /// Runs a command to its end; an exit code other than 0 is an error that names the command.

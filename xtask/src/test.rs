@@ -16,7 +16,9 @@ pub fn run(with_spark: bool) -> Result<()> {
         total.add(&accept::run_one(line, &[])?);
     }
     println!("{} passed, {} failed, {} skipped", total.passed, total.failed, total.skipped);
-    if total.failed > 0 { bail!("{} failed", total.failed) }
+    if total.failed > 0 {
+        bail!("{} failed", total.failed)
+    }
     Ok(())
 }
 

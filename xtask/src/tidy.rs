@@ -19,8 +19,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Crates that must never come into the small build, whatever is added to the big one.
 const NEVER_SMALL: &[&str] = &[
-    "tokio", "hyper", "reqwest", "axum", "datafusion", "arrow", "parquet", "deltalake", "delta_kernel", "sqlx",
-    "object_store", "rusqlite",
+    "tokio",
+    "hyper",
+    "reqwest",
+    "axum",
+    "datafusion",
+    "arrow",
+    "parquet",
+    "deltalake",
+    "delta_kernel",
+    "sqlx",
+    "object_store",
+    "rusqlite",
 ];
 
 /// Largest file that may be committed, bytes.
@@ -86,7 +96,8 @@ fn member_manifest(name: &str, package: &Value, faults: &mut Vec<String>) -> Res
 }
 
 fn small_build(faults: &mut Vec<String>) -> Result<()> {
-    let arguments = ["tree", "-p", "lakescope", "--no-default-features", "-e", "normal", "--prefix", "none", "-f", "{p}"];
+    let arguments =
+        ["tree", "-p", "lakescope", "--no-default-features", "-e", "normal", "--prefix", "none", "-f", "{p}"];
     let tree = String::from_utf8(cargo(&arguments)?)?;
     for line in tree.lines() {
         let name = line.split_whitespace().next().unwrap_or_default();
@@ -127,7 +138,8 @@ fn tracked_files() -> Result<Vec<PathBuf>> {
 }
 
 fn cargo(arguments: &[&str]) -> Result<Vec<u8>> {
-    let output = Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().context("cannot run cargo")?;
+    let output =
+        Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().context("cannot run cargo")?;
     if !output.status.success() {
         bail!("cargo {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
     }

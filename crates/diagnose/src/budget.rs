@@ -47,13 +47,14 @@ struct Step {
 pub fn split(app: &Application, slots: &Slots) -> Budget {
     let (Some(start), Some(end)) = (app.start_ms(), app.end_ms()) else { return Budget::default() };
     let steps = steps(app, start, end);
+    let end = end.max(start);
     let mut sweep = Sweep::new(app, slots, &steps, start, end);
     for step in &steps {
         sweep.advance(step.time);
         sweep.take(*step);
     }
     sweep.advance(end);
-    sweep.finish(app)
+    sweep.finish(app, start, end)
 }
 
 /// Slots × time that [`split`] divides, core ms; counted apart from it, so that one checks the
@@ -61,6 +62,7 @@ pub fn split(app: &Application, slots: &Slots) -> Budget {
 #[must_use]
 pub fn slot_time(app: &Application, slots: &Slots) -> i64 {
     let (Some(start), Some(end)) = (app.start_ms(), app.end_ms()) else { return 0 };
+    let end = end.max(start);
     let mut changes: Vec<(i64, i64)> = vec![(start, 0), (end, 0)];
     for step in steps(app, start, end) {
         changes.push((step.time, if step.begins { 1 } else { -1 }));
@@ -79,8 +81,7 @@ fn steps(app: &Application, start: i64, end: i64) -> Vec<Step> {
     let mut steps = Vec::new();
     for (at, stage) in app.stages.iter().enumerate() {
         for row in 0..stage.tasks.len() {
-            let from = stage.tasks.value(Metric::LaunchMs, row).clamp(start, end);
-            let to = from + stage.tasks.value(Metric::DurationMs, row).min(end - from);
+            let (from, to) = inside(stage, row, start, end);
             steps.push(Step { time: from, stage: at, begins: true });
             steps.push(Step { time: to, stage: at, begins: false });
         }
@@ -89,6 +90,12 @@ fn steps(app: &Application, start: i64, end: i64) -> Vec<Step> {
     // no length would end before it begins, so the sort is stable and by time alone.
     steps.sort_by_key(|s| s.time);
     steps
+}
+
+/// Begin and end of a task, as far as they lie in the application's time.
+fn inside(stage: &model::Stage, row: usize, start: i64, end: i64) -> (i64, i64) {
+    let from = stage.tasks.value(Metric::LaunchMs, row).clamp(start, end);
+    (from, from + stage.tasks.value(Metric::DurationMs, row).clamp(0, end - from))
 }
 
 struct Sweep<'a> {
@@ -200,10 +207,10 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    fn finish(self, app: &Application) -> Budget {
+    fn finish(self, app: &Application, start: i64, end: i64) -> Budget {
         let order = [part::WAITING, part::COMPUTING, part::SHUFFLE_IO, part::GC, part::DRIVER, part::START];
         let wall = whole(order.iter().map(|n| (*n, self.wall.get(n).copied().unwrap_or_default())), self.span);
-        let mut core = busy_parts(app, self.total - self.idle.values().sum::<i64>());
+        let mut core = busy_parts(app, start, end, self.total - self.idle.values().sum::<i64>());
         for name in [part::DRIVER_ONLY, part::START_UP, part::TAIL, part::TOO_FEW, part::BETWEEN, part::AFTER] {
             core.push(Part { name: name.to_owned(), ms: self.idle.get(name).copied().unwrap_or_default() });
         }
@@ -233,12 +240,13 @@ fn whole<'a>(parts: impl Iterator<Item = (&'a str, f64)>, total: i64) -> Vec<Par
 }
 
 /// Task time by use; the parts add up to `busy`.
-fn busy_parts(app: &Application, busy: i64) -> Vec<Part> {
+fn busy_parts(app: &Application, start: i64, end: i64, busy: i64) -> Vec<Part> {
     let (mut run, mut failed, mut speculation, mut repeated) = (0, 0, 0, 0);
     for stage in &app.stages {
         let tasks = &stage.tasks;
         for row in 0..tasks.len() {
-            let duration = tasks.value(Metric::DurationMs, row);
+            let (from, to) = inside(stage, row, start, end);
+            let duration = to - from;
             match (tasks.status(row), tasks.failure(row)) {
                 (TaskStatus::Success, _) => run += tasks.value(Metric::RunMs, row).min(duration),
                 (_, Some(EndReason::Killed { reason })) if reason.contains("another attempt succeeded") => {
@@ -255,4 +263,85 @@ fn busy_parts(app: &Application, busy: i64) -> Vec<Part> {
     [(part::RUN, useful), (part::OVERHEAD, overhead), (part::FAILED, failed), (part::SPECULATION, speculation)]
         .map(|(name, ms)| Part { name: name.to_owned(), ms })
         .to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Executor, Stage, TaskRow};
+    use proptest::prelude::*;
+
+    /// Any application: executors that come and go, tasks at any time, in any state.
+    fn application() -> impl Strategy<Value = Application> {
+        let executor = (1..4_u32, 0..5_000_i64, proptest::option::of(1..9_000_i64));
+        let task = (0..3_usize, -500..12_000_i64, 0..4_000_i64, 0..4_000_i64, 0..4_u8);
+        (
+            proptest::collection::vec(executor, 0..4),
+            proptest::collection::vec(task, 0..60),
+            0..3_000_i64,
+            -10..10_000_i64,
+        )
+            .prop_map(|(executors, tasks, start, length)| {
+                let mut app =
+                    Application { started_ms: Some(start), ended_ms: Some(start + length), ..Application::default() };
+                for (cores, added, stays) in executors {
+                    let removed_ms = stays.map(|s| added + s);
+                    app.executors.push(Executor {
+                        cores,
+                        added: true,
+                        added_ms: Some(added),
+                        removed_ms,
+                        ..Executor::default()
+                    });
+                }
+                app.stages = (0..3).map(|id| Stage::new(id, 0)).collect();
+                for (id, (stage, launch, duration, run, status)) in tasks.into_iter().enumerate() {
+                    let mut row = TaskRow::new(id as i64);
+                    row.status = match status {
+                        0 => TaskStatus::Running,
+                        1 => TaskStatus::Failed,
+                        2 => TaskStatus::Killed,
+                        _ => TaskStatus::Success,
+                    };
+                    if row.status == TaskStatus::Killed {
+                        row.failure = Some(Box::new(EndReason::Killed { reason: "another attempt succeeded".into() }));
+                    }
+                    let finish = if row.status == TaskStatus::Running { 0 } else { launch + duration };
+                    row.set(Metric::LaunchMs, launch).set(Metric::FinishMs, finish).set(Metric::RunMs, run);
+                    app.stages[stage].tasks.push(row);
+                }
+                app
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn parts_add_up_exactly(app in application()) {
+            let slots = Slots::of(&app);
+            let budget = split(&app, &slots);
+            let sum = |parts: &[Part]| parts.iter().map(|p| p.ms).sum::<i64>();
+            prop_assert_eq!(sum(&budget.wall), app.wall_ms());
+            prop_assert_eq!(sum(&budget.core), slot_time(&app, &slots));
+            prop_assert!(budget.wall.iter().chain(&budget.core).all(|p| p.ms >= 0), "{:?}", budget);
+        }
+    }
+
+    #[test]
+    fn a_slow_last_task_is_waited_for() {
+        // 20 slots, 19 tasks of 30 s and one of 20 min: 19.5 min nearly idle.
+        let mut app = Application { started_ms: Some(0), ended_ms: Some(1_200_000), ..Application::default() };
+        app.executors.push(Executor { cores: 20, added: true, added_ms: Some(0), ..Executor::default() });
+        let mut stage = Stage::new(0, 0);
+        for id in 0..20 {
+            let ms = if id == 19 { 1_200_000 } else { 30_000 };
+            let mut row = TaskRow::new(id);
+            row.set(Metric::LaunchMs, 1).set(Metric::FinishMs, 1 + ms).set(Metric::RunMs, ms);
+            stage.tasks.push(row);
+        }
+        app.stages.push(stage);
+        let budget = split(&app, &Slots::of(&app));
+        let part = |parts: &[Part], name| parts.iter().find(|p| p.name == name).map_or(0, |p| p.ms);
+        assert_eq!(part(&budget.wall, part::WAITING), 1_200_000 - 30_001);
+        assert_eq!(part(&budget.core, part::TAIL), 19 * (1_200_000 - 30_001));
+    }
 }

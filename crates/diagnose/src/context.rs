@@ -8,7 +8,7 @@ use crate::slots::Slots;
 use crate::uneven::Uneven;
 use crate::work::Work;
 use crate::{cold, stage_model};
-use model::{Application, Estimate, Executor, Metric, Plan, PlanNode, Quantiles, SqlExecution, Stage};
+use model::{Application, Estimate, Executor, Metric, Plan, PlanNode, Quantiles, SqlExecution, Stage, TaskStatus};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
@@ -130,6 +130,14 @@ impl<'a> StageFacts<'a> {
     #[must_use]
     pub fn work(&self, cx: &Context<'_>) -> &Work {
         self.work.get_or_init(|| Work::of(cx, self))
+    }
+
+    /// Durations, ms, of its tasks in launch order, each less what `less` says of its row.
+    pub fn shortened(&self, less: impl Fn(usize) -> i64) -> Vec<i64> {
+        let tasks = &self.stage.tasks;
+        let mut rows: Vec<usize> = (0..tasks.len()).filter(|&r| tasks.status(r) != TaskStatus::Running).collect();
+        rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
+        rows.into_iter().map(|r| (tasks.value(Metric::DurationMs, r) - less(r)).max(1)).collect()
     }
 
     /// Bytes that its tasks read, from a shuffle or from a source, whichever is more.

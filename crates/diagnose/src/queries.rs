@@ -98,7 +98,8 @@ impl<'a> Query<'a> {
     /// Stage attempts that worked for it.
     pub fn stages<'c>(&self, cx: &'c Context<'a>) -> impl Iterator<Item = &'c StageFacts<'a>> {
         let id = self.sql.map(|s| s.id);
-        cx.stages.iter().filter(move |s| id.is_some() && s.sql.map(|q| q.id) == id)
+        let of = |sql: Option<&SqlExecution>| sql.map(|q| q.id);
+        cx.stages.iter().filter(move |s| id.is_some() && (of(s.sql) == id || of(s.plan_of) == id))
     }
 
     /// Run time of its tasks, ms.
@@ -116,7 +117,8 @@ impl<'a> Query<'a> {
     /// The stage attempt whose tasks ran a node.
     #[must_use]
     pub fn stage_of<'c>(&self, cx: &'c Context<'a>, at: usize) -> Option<&'c StageFacts<'a>> {
-        let by_plan = self.stages(cx).find(|s| s.nodes.contains(&at));
+        let own = |s: &&StageFacts<'_>| s.plan_of.map(|q| q.id) == self.sql.map(|q| q.id) && s.nodes.contains(&at);
+        let by_plan = self.stages(cx).find(own);
         by_plan.or_else(|| {
             let metrics = self.plan.nodes[at].metrics.iter();
             let stage = metrics.filter_map(|m| cx.app.accumulators.get(&m.accumulator)?.stage).next()?;

@@ -287,7 +287,11 @@ pub fn slot_ms(stage: &Stage, row: usize, until: i64) -> i64 {
 fn groups_of(app: &Application) -> Vec<(Vec<usize>, i64, i64)> {
     let mut spans: Vec<(i64, i64, Vec<usize>)> = Vec::new();
     for (at, stage) in app.stages.iter().enumerate() {
-        let Some((first, last)) = stage.span_ms() else { continue };
+        let Some((first, ended)) = stage.span_ms() else { continue };
+        let last = match stage.count(TaskStatus::Running) {
+            0 => ended,
+            _ => ended.max(last_moment(app, stage)),
+        };
         let job = stage
             .jobs
             .iter()
@@ -388,6 +392,55 @@ mod tests {
             app.stages.push(stage);
         }
         app
+    }
+
+    /// An application as Spark would run it: stages one after the other on these slots.
+    fn scheduled(slots: usize, stages: &[Vec<i64>]) -> Application {
+        let mut app = Application { started_ms: Some(0), ..Application::default() };
+        app.executors.push(Executor { cores: slots as u32, added: true, added_ms: Some(0), ..Executor::default() });
+        let mut now = 500;
+        for (id, durations) in stages.iter().enumerate() {
+            let id = id as u32;
+            let mut stage = Stage { jobs: vec![0], parents: (0..id).collect(), ..Stage::new(id, 0) };
+            let mut free = vec![now; slots];
+            for &duration in durations {
+                let at = (0..slots).min_by_key(|&i| free[i]).unwrap_or(0);
+                let mut row = TaskRow::new(0);
+                row.set(Metric::LaunchMs, free[at])
+                    .set(Metric::FinishMs, free[at] + duration)
+                    .set(Metric::RunMs, duration);
+                free[at] += duration;
+                stage.tasks.push(row);
+            }
+            now = free.into_iter().max().unwrap_or(now);
+            app.stages.push(stage);
+        }
+        let stages = (0..app.stages.len() as u32).collect();
+        app.jobs.push(Job { submitted_ms: Some(400), completed_ms: Some(now + 50), stages, ..Job::default() });
+        app.ended_ms = Some(now + 700);
+        app
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn reproduces_what_a_scheduler_did_and_stays_within_bounds(
+            slots in 1..6_usize,
+            stages in proptest::collection::vec(proptest::collection::vec(1..5_000_i64, 1..30), 1..5),
+            split in 2..5_i64,
+        ) {
+            let app = scheduled(slots, &stages);
+            let run = RunModel::new(&app, &Slots::of(&app)).expect("tasks ran");
+            proptest::prop_assert_eq!(run.simulated_ms, app.wall_ms());
+            proptest::prop_assert_eq!(run.simulate(&Change::default()), run.simulated_ms);
+            let fit = run.fit();
+            proptest::prop_assert!(fit.unlimited_ms <= run.simulated_ms && fit.fair_ms <= run.simulated_ms);
+            let pieces = |d: &i64| vec![(d / split).max(1); split as usize];
+            let change = Change::stage(0, stages[0].iter().flat_map(pieces).collect());
+            let estimate = run.estimate(&change, "split");
+            proptest::prop_assert!(0 <= estimate.saved_ms_low && estimate.saved_ms_low <= estimate.saved_ms);
+            proptest::prop_assert!(estimate.saved_ms <= estimate.saved_ms_high && estimate.saved_ms_high <= app.wall_ms());
+            proptest::prop_assert!(run.with_slots(4.0) <= run.simulated_ms);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! ```
 
 use crate::sizing;
+use crate::slots::Slots;
 use model::{Application, Metric, Operator, Quantiles, Stage};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -162,7 +163,7 @@ pub struct Recorded {
 
 /// Reads a shuffle off a stage that ran; `None` when the stage reads none.
 #[must_use]
-pub fn of_stage(app: &Application, stage: &Stage, slots: f64) -> Option<Recorded> {
+pub fn of_stage(app: &Application, stage: &Stage) -> Option<Recorded> {
     let read = stage.quantiles(Metric::ShuffleReadBytes);
     let run_ms: i64 = stage.tasks.successful().map(|row| stage.tasks.value(Metric::DurationMs, row)).sum();
     if read.sum <= 0 || run_ms <= 0 {
@@ -171,7 +172,8 @@ pub fn of_stage(app: &Application, stage: &Stage, slots: f64) -> Option<Recorded
     let defaults = Shuffle::default();
     let factor = |key: &str, default: f64| app.conf(key).and_then(|v| v.trim().parse().ok()).unwrap_or(default);
     let size = |key: &str, default: i64| app.conf_bytes(key, 1).filter(|b| *b > 0).unwrap_or(default);
-    let cores = (slots.round() as i64).max(1);
+    let (from, to) = stage.span_ms()?;
+    let cores = (Slots::of(app).average(from, to).round() as i64).max(1);
     let (memory_per_core, cores_per_executor) = memory_of(app, cores);
     let shuffle = Shuffle {
         bytes: read.sum,
@@ -261,7 +263,8 @@ pub fn play_sizes(shuffle: &Shuffle, sizes: &[i64]) -> Outcome {
         task_ms: task_ms(shuffle, median),
         largest_ms: task_ms(shuffle, largest),
         stage_ms: timing.end_ms,
-        waiting_ms: timing.end_ms - timing.others_end_ms,
+        // With one core nothing waits: tasks run one after another anyway.
+        waiting_ms: if shuffle.cores > 1 { timing.end_ms - timing.others_end_ms } else { 0 },
         idle_core_ms: (timing.end_ms * shuffle.cores.max(1) - timing.run_ms).max(0),
         memory: memory(shuffle, median, largest),
     }

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "lab")]
 use crate::commands::lab;
-use crate::commands::{compare, diagnose, documents, rules, shuffle};
+use crate::commands::{compare, diagnose, documents, plan, rules, shuffle};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -33,6 +33,8 @@ pub enum Command {
     Diagnose(Box<diagnose::Args>),
     /// Take the difference of two runs apart: data, plan, cluster, configuration, findings, rest.
     Compare(Box<compare::Args>),
+    /// Read a query plan from data to result, with what to notice.
+    Plan(Box<plan::Args>),
     /// Compute partitions, waves and waiting time of a shuffle.
     Shuffle(Box<shuffle::Args>),
     /// Make a bad and a repaired variant on your own Spark, diagnose both and compare.

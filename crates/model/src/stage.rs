@@ -150,6 +150,8 @@ pub struct PastedSummary {
     pub peers_on_executor_ms: Option<i64>,
     /// Executor of the slowest task.
     pub slowest_executor: Option<String>,
+    /// Attempt of the slowest task, from 0.
+    pub slowest_attempt: Option<u32>,
     /// Wall time of the application, ms.
     pub app_wall_ms: Option<i64>,
 }
@@ -187,10 +189,7 @@ impl Stage {
     /// First launch and last finish of its tasks, epoch ms; `None` without a finished task.
     #[must_use]
     pub fn span_ms(&self) -> Option<(i64, i64)> {
-        let rows = 0..self.tasks.len();
-        let begin = rows.clone().map(|r| self.tasks.value(Metric::LaunchMs, r)).filter(|&t| t > 0).min()?;
-        let end = rows.map(|r| self.tasks.value(Metric::FinishMs, r)).max()?;
-        (end >= begin).then_some((begin, end))
+        self.tasks.span_ms()
     }
 
     /// Last task finish minus first task launch, ms: without the time it waited to start.

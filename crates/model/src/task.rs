@@ -240,6 +240,7 @@ pub struct Tasks {
     executor: Column,
     flags: Column,
     failures: Vec<(u32, Box<EndReason>)>,
+    span: Option<(i64, i64)>,
 }
 
 const SPECULATIVE: i64 = 1;
@@ -254,6 +255,7 @@ impl Tasks {
             self.columns.resize_with(Metric::STORED, Column::default);
         }
         let at = self.len() as u32;
+        self.extend_span(row.get(Metric::LaunchMs), row.get(Metric::FinishMs));
         for (column, value) in self.columns.iter_mut().zip(row.values) {
             column.push(value);
         }
@@ -271,6 +273,19 @@ impl Tasks {
         if let Some(reason) = row.failure {
             self.failures.push((at, reason));
         }
+    }
+
+    /// Kept up to date with every task: asked for far more often than tasks are added.
+    fn extend_span(&mut self, launch: i64, finish: i64) {
+        let (begin, end) = self.span.unwrap_or((i64::MAX, i64::MIN));
+        let begin = if launch > 0 { begin.min(launch) } else { begin };
+        self.span = Some((begin, end.max(finish)));
+    }
+
+    /// First launch and last finish, epoch ms; `None` without a launched task that ended.
+    #[must_use]
+    pub fn span_ms(&self) -> Option<(i64, i64)> {
+        self.span.filter(|(begin, end)| end >= begin)
     }
 
     /// Number of tasks.

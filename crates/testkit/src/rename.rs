@@ -28,16 +28,25 @@ pub fn rename(log: &[u8], app: &Application) -> Vec<u8> {
 /// Names before `#12`: attributes of plans. Names that are words of Spark's own are left alone.
 fn columns(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
+    let mut keys = BTreeSet::new();
     for (at, _) in text.match_indices('#') {
         let digits = text[at + 1..].starts_with(|c: char| c.is_ascii_digit());
-        let begin = text[..at].rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |i| i + 1);
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let begin = text[..at].char_indices().rev().find(|(_, c)| !word(*c)).map_or(0, |(i, c)| i + c.len_utf8());
         let name = &text[begin..at];
         let own = name.len() > 3 && !name.starts_with("_") && !name.starts_with("pythonUDF");
-        if digits && own && !SPARKS_OWN.contains(&name) {
-            found.insert(name.to_owned());
+        let known = found.contains(name) || keys.contains(name);
+        if digits && own && !SPARKS_OWN.contains(&name) && !known {
+            let set = if is_key(text, name) { &mut keys } else { &mut found };
+            set.insert(name.to_owned());
         }
     }
     found
+}
+
+/// Whether events have a field of this name, as those of Delta's own snapshot queries do.
+fn is_key(text: &str, name: &str) -> bool {
+    text.contains(&format!("\"{name}\":"))
 }
 
 /// Attribute names that Spark makes, and words that stand elsewhere in a log.

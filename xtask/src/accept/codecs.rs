@@ -28,7 +28,10 @@ pub fn run(_: &[String]) -> Result<Outcome> {
         outcome.check(report(&binary, &file)? == expected, format!("{name} gives another report"));
     }
     for (name, rolled) in rolled_forms(folder.path(), &plain)? {
-        outcome.check(report(&binary, &rolled)? == expected, format!("{name} gives another report"));
+        let got = report(&binary, &rolled)?;
+        // Compaction throws events away, and a finding says so; what was read must be the same.
+        let same = if name == "compacted" { application(&got)? == application(&expected)? } else { got == expected };
+        outcome.check(same, format!("{name} gives another report"));
     }
     let piped = from_stdin(&binary, &encode::zstd_frames(&plain))?;
     outcome.check(piped == expected, "standard input gives another report");
@@ -55,11 +58,17 @@ fn rolled_forms(folder: &Path, plain: &[u8]) -> Result<Vec<(&'static str, std::p
         forms.push((name, log));
     }
     let names: Vec<String> = (1..=parts.len()).map(|n| format!("eventlog_v2_app-1/events_{n}_app-1")).collect();
-    let entries: Vec<(&str, &[u8])> = names.iter().map(String::as_str).zip(parts.iter().copied()).rev().collect();
+    let mut entries: Vec<(&str, &[u8])> = names.iter().map(String::as_str).zip(parts.iter().copied()).rev().collect();
+    entries.push(("eventlog_v2_app-1/appstatus_app-1", b""));
     let zipped = folder.join("eventLogs-app-1.zip");
     std::fs::write(&zipped, encode::zip(&entries))?;
     forms.push(("zipped rolled", zipped));
     Ok(forms)
+}
+
+fn application(report: &[u8]) -> Result<serde_json::Value> {
+    let mut report: serde_json::Value = serde_json::from_slice(report)?;
+    Ok(report["application"].take())
 }
 
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<std::path::PathBuf> {

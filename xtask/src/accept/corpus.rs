@@ -43,10 +43,16 @@ fn public(outcome: &mut Outcome, data: &Path) -> Result<()> {
     let taxi = diagnose::diagnose(&testkit::logs::read_log(&folder.join(TAXI.0))?, &diagnose::Config::default());
     let first = taxi.findings.first().map(|f| f.title.clone()).unwrap_or_default();
     outcome.check(first.eq_ignore_ascii_case(TAXI.1), format!("the taxi sample is told {first:?}"));
-    let lost = diagnose::diagnose(&testkit::logs::read_log(&folder.join("executors_fail.zstd"))?, &diagnose::Config::default());
+    let lost = diagnose::diagnose(
+        &testkit::logs::read_log(&folder.join("executors_fail.zstd"))?,
+        &diagnose::Config::default(),
+    );
     let failed = lost.application.counts.task_attempts_failed;
     outcome.check(failed == 3, format!("the lost-executor log has {failed} failed attempts, not 3"));
-    let causes = lost.findings.iter().filter(|f| f.caused_by.is_none() && is_failure(&f.id) && f.severity > model::Severity::Info);
+    let causes = lost
+        .findings
+        .iter()
+        .filter(|f| f.caused_by.is_none() && is_failure(&f.id) && f.severity > model::Severity::Info);
     let causes: Vec<&str> = causes.map(|f| f.id.as_str()).collect();
     outcome.check(causes.len() == 1, format!("the lost-executor log has the causes {causes:?}, not one"));
     Ok(())

@@ -42,7 +42,10 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
         println!("lab {lab}: bad {bad:?}, repaired {good:?}");
         outcome.check(ids.iter().any(|id| bad.iter().any(|b| b == id)), format!("lab {lab}: none of {ids:?} found"));
         let severe = |v: &str| result[v]["summary"]["severity"].as_str().unwrap_or("none").to_owned();
-        outcome.check(!good.iter().any(|g| ids.contains(&g.as_str())), format!("lab {lab}: still found when repaired ({})", severe("good")));
+        outcome.check(
+            !good.iter().any(|g| ids.contains(&g.as_str())),
+            format!("lab {lab}: still found when repaired ({})", severe("good")),
+        );
     }
     Ok(outcome)
 }

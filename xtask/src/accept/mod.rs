@@ -90,14 +90,24 @@ const LINES: &[Line] = &[
         run: guide::run,
         when: When::Always,
     },
-    Line { name: "fuzz", about: "every parser, one minute each [seconds]", run: crate::fuzz::accept, when: When::OnRequest },
+    Line {
+        name: "fuzz",
+        about: "every parser, one minute each [seconds]",
+        run: crate::fuzz::accept,
+        when: When::OnRequest,
+    },
     Line {
         name: "speed-eventlog",
         about: "the 1.09 GB log beside Spark's History Server and a plain parse",
         run: speed::run,
         when: When::OnRequest,
     },
-    Line { name: "lab", about: "bad and repaired variants on real Spark [scale]", run: lab::run, when: When::WithSpark },
+    Line {
+        name: "lab",
+        about: "bad and repaired variants on real Spark [scale]",
+        run: lab::run,
+        when: When::WithSpark,
+    },
 ];
 
 /// Prints the names.

@@ -41,7 +41,12 @@ fn check_model(outcome: &mut Outcome, name: &str, app: &Application) {
     outcome.check(whole >= slots.integral(from, to), format!("{name}: less slot time than slots × time"));
     let batch = app.streams.is_empty() && app.ended_ms.is_some();
     if let Some(fit) = report.summary.model.filter(|_| batch) {
-        println!("{name:45} real {:>8} ms, simulated {:>8} ms, error {:.1} %", app.wall_ms(), fit.simulated_ms, fit.error * 100.0);
+        println!(
+            "{name:45} real {:>8} ms, simulated {:>8} ms, error {:.1} %",
+            app.wall_ms(),
+            fit.simulated_ms,
+            fit.error * 100.0
+        );
         outcome.check(fit.error <= ERROR, format!("{name}: the model is off by {:.1} %", fit.error * 100.0));
     }
 }

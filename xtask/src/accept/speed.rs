@@ -27,7 +27,8 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
     let parse = build_plain_parse()?;
     let runs = 5;
     let ours = best(runs, || command(Command::new(&binary).args(["diagnose", "--format", "json"]).arg(&plain)))?;
-    let ours_zstd = best(runs, || command(Command::new(&binary).args(["diagnose", "--format", "json"]).arg(&compressed)))?;
+    let ours_zstd =
+        best(runs, || command(Command::new(&binary).args(["diagnose", "--format", "json"]).arg(&compressed)))?;
     let typed = best(runs, || command(Command::new(&parse).arg(&plain)))?;
     println!("| what | wall s | CPU s | peak MB |\n| --- | --- | --- | --- |");
     row("lakescope diagnose, plain", &ours);
@@ -113,9 +114,8 @@ fn history_server(log: &Path) -> Result<Figures> {
     let script = root().join("bench/history_server.py");
     let output = Command::new(&spark.python).arg(script).arg(log).env("SPARK_HOME", &spark.home).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let result: Value = serde_json::from_str(text.trim()).with_context(|| {
-        format!("bench/history_server.py: {}", String::from_utf8_lossy(&output.stderr))
-    })?;
+    let result: Value = serde_json::from_str(text.trim())
+        .with_context(|| format!("bench/history_server.py: {}", String::from_utf8_lossy(&output.stderr)))?;
     let number = |key: &str| result[key].as_f64().unwrap_or(f64::NAN);
     Ok(Figures { wall_s: number("load_s"), cpu_s: number("load_cpu_s"), peak_mb: number("peak_rss_mb") })
 }

@@ -31,7 +31,10 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         out.push(rdd_draft(cx, &rdd, total));
     }
     if out.drafts.len() == before && !queries.is_empty() {
-        out.fine("repeated work", format!("less than {} of the run time computes the same again", Share(cx.config.repeat_share)));
+        out.fine(
+            "repeated work",
+            format!("less than {} of the run time computes the same again", Share(cx.config.repeat_share)),
+        );
     }
 }
 
@@ -86,7 +89,9 @@ fn groups(cx: &Context<'_>, queries: &[Query<'_>]) -> Vec<Group> {
     let often = |at: usize, node: usize| signatures[at][node].and_then(|s| places.get(&s)).map_or(0, Vec::len);
     let mut groups = Vec::new();
     for (signature, found) in &places {
-        let covered = found.iter().all(|&(at, node)| above(&queries[at], node).any(|up| signatures[at][up] != Some(*signature) && often(at, up) >= found.len()));
+        let covered = found.iter().all(|&(at, node)| {
+            above(&queries[at], node).any(|up| signatures[at][up] != Some(*signature) && often(at, up) >= found.len())
+        });
         let bare = found.iter().all(|&(at, node)| is_bare_scan(&queries[at], node));
         if found.len() < if bare { BARE_SCANS } else { 2 } || covered {
             continue;
@@ -116,7 +121,19 @@ fn without_overlap(groups: Vec<Group>) -> Vec<Group> {
 
 /// Operators whose result is worth keeping.
 fn is_part(op: &Operator) -> bool {
-    matches!(op, Operator::Scan(_) | Operator::Join(_) | Operator::Aggregate(_) | Operator::Exchange(_) | Operator::Filter { .. } | Operator::Generate { .. } | Operator::Python { .. } | Operator::Window { .. } | Operator::Limit { .. } | Operator::Union)
+    matches!(
+        op,
+        Operator::Scan(_)
+            | Operator::Join(_)
+            | Operator::Aggregate(_)
+            | Operator::Exchange(_)
+            | Operator::Filter { .. }
+            | Operator::Generate { .. }
+            | Operator::Python { .. }
+            | Operator::Window { .. }
+            | Operator::Limit { .. }
+            | Operator::Union
+    )
 }
 
 fn above<'q>(query: &'q Query<'_>, node: usize) -> impl Iterator<Item = usize> + 'q {
@@ -143,7 +160,11 @@ fn use_of(cx: &Context<'_>, queries: &[Query<'_>], at: usize, node: usize) -> Op
 
 /// Whether something wrote to a source between the first and the last use: then it is not the same.
 fn rewritten(cx: &Context<'_>, queries: &[Query<'_>], uses: &[Use]) -> bool {
-    let paths: Vec<String> = uses.iter().flat_map(|u| queries[u.query].scans_below(u.node)).filter_map(|(_, s)| queries::path_of(s).or_else(|| s.table.clone())).collect();
+    let paths: Vec<String> = uses
+        .iter()
+        .flat_map(|u| queries[u.query].scans_below(u.node))
+        .filter_map(|(_, s)| queries::path_of(s).or_else(|| s.table.clone()))
+        .collect();
     let times = uses.iter().filter_map(|u| queries[u.query].sql?.started_ms);
     let (Some(first), Some(last)) = (times.clone().min(), times.max()) else { return false };
     let between = cx.app.sql.iter().filter(|s| s.started_ms.is_some_and(|t| t > first && t < last));
@@ -166,10 +187,17 @@ fn draft(cx: &Context<'_>, queries: &[Query<'_>], group: &Group, total: i64) -> 
     let sqls: BTreeSet<i64> = group.uses.iter().filter_map(|u| Some(queries[u.query].sql?.id)).collect();
     let what = describe(query, first.node);
     let times = words::count(group.uses.len() as u64, "time");
-    let inputs: i64 = group.uses.iter().flat_map(|u| &u.stages).filter_map(|p| cx.stages.iter().find(|s| s.position == *p)).map(|s| s.sum(Metric::InputBytes)).sum();
+    let inputs: i64 = group
+        .uses
+        .iter()
+        .flat_map(|u| &u.stages)
+        .filter_map(|p| cx.stages.iter().find(|s| s.position == *p))
+        .map(|s| s.sum(Metric::InputBytes))
+        .sum();
     let once = sqls.len() > 1;
     let how = if once { format!("{times} and never cached") } else { format!("{times} in one query") };
-    let title = format!("{what} is computed {how}: {} ({} of the run time) is repeated", Millis(repeated), Share(share));
+    let title =
+        format!("{what} is computed {how}: {} ({} of the run time) is repeated", Millis(repeated), Share(share));
     let mut draft = Draft::new("CACHE_MISSING", title)
         .fix(if once { "caching it" } else { "one pass" })
         .estimate(estimate(cx, group))
@@ -186,21 +214,29 @@ fn draft(cx: &Context<'_>, queries: &[Query<'_>], group: &Group, total: i64) -> 
     draft.finding.scope.stages = stage_ids.collect::<BTreeSet<_>>().into_iter().collect();
     draft.finding.scope.source_line = group.uses.iter().find_map(|u| crate::source_line::of_sql(queries[u.query].sql?));
     if !once {
-        draft = draft.at_most(Severity::High).sure(Confidence::Medium, "whether one pass can answer all of them is not in the plan");
+        draft = draft
+            .at_most(Severity::High)
+            .sure(Confidence::Medium, "whether one pass can answer all of them is not in the plan");
     }
     with_remedies(draft, group, sqls.len())
 }
 
 /// What the part does, in words: its tables, and whether it joins or aggregates them.
 fn describe(query: &Query<'_>, node: usize) -> String {
-    let sources: BTreeSet<String> = query.scans_below(node).into_iter().map(|(_, s)| queries::short_source(s)).collect();
+    let sources: BTreeSet<String> =
+        query.scans_below(node).into_iter().map(|(_, s)| queries::short_source(s)).collect();
     let sources = sources.into_iter().collect::<Vec<_>>().join(" and ");
     let below = query.plan.below(node);
     let any = |f: fn(&Operator) -> bool| below.iter().any(|&n| f(&query.plan.nodes[n].op));
     match (any(|op| matches!(op, Operator::Join(_))), any(|op| matches!(op, Operator::Aggregate(_)))) {
         (true, _) => format!("the join of {sources}"),
         (false, true) => format!("the aggregate of {sources}"),
-        _ if any(|op| !matches!(op, Operator::Scan(_) | Operator::Filter { .. } | Operator::Project { .. }) && !op.is_wrapper()) => format!("the same part of {sources}"),
+        _ if any(|op| {
+            !matches!(op, Operator::Scan(_) | Operator::Filter { .. } | Operator::Project { .. }) && !op.is_wrapper()
+        }) =>
+        {
+            format!("the same part of {sources}")
+        }
         _ => format!("the same scan of {sources}"),
     }
 }
@@ -214,7 +250,10 @@ fn estimate(cx: &Context<'_>, group: &Group) -> Option<model::Estimate> {
     let stages: BTreeSet<usize> = repeated.filter(|p| kept_stages.is_none_or(|k| !k.contains(p))).copied().collect();
     let shorter = |&p: &usize| (p, run.tasks_of(p).iter().map(|d| d / 5).collect());
     let change = Change { stages: stages.iter().map(shorter).collect(), driver_ms: 0 };
-    Some(run.estimate(&change, "the repeated stages in a fifth of their time: reading cached rows and the work above them stay"))
+    Some(run.estimate(
+        &change,
+        "the repeated stages in a fifth of their time: reading cached rows and the work above them stay",
+    ))
 }
 
 fn with_remedies(draft: Draft, group: &Group, sqls: usize) -> Draft {
@@ -225,7 +264,11 @@ fn with_remedies(draft: Draft, group: &Group, sqls: usize) -> Draft {
         false => draft.remedy(RemedyKind::Code, "Compute it once: read it in one pass with conditional aggregates, or put it in a view that is cached").snippet("SELECT count_if(<condition 1>), count_if(<condition 2>) FROM …"),
     };
     draft
-        .computed(format!("{} computations, all but the dearest repeated: {}", group.uses.len(), Millis(group.repeated_ms())))
+        .computed(format!(
+            "{} computations, all but the dearest repeated: {}",
+            group.uses.len(),
+            Millis(group.repeated_ms())
+        ))
         .not("reads of cached data", "none of these plans reads a cache")
         .not("other filters", "filters and join conditions of the parts are equal; only the columns may differ")
         .useless("more executors", "they repeat the same work in parallel")
@@ -258,7 +301,8 @@ fn rdds<'a>(cx: &Context<'a>) -> Vec<Recomputed<'a>> {
         }
         let runs: Vec<i64> = stages.iter().map(|s| s.sum(Metric::RunMs)).collect();
         let repeated_ms = runs.iter().sum::<i64>() - runs.iter().max().copied().unwrap_or(0);
-        let call_site = stages[0].rdds.iter().find(|r| r.id == rdd).map(|r| r.call_site.to_string()).unwrap_or_default();
+        let call_site =
+            stages[0].rdds.iter().find(|r| r.id == rdd).map(|r| r.call_site.to_string()).unwrap_or_default();
         found.push(Recomputed { rdd, call_site, stages, repeated_ms });
     }
     found.sort_by_key(|f| std::cmp::Reverse(f.repeated_ms));
@@ -270,7 +314,12 @@ fn rdd_draft(cx: &Context<'_>, found: &Recomputed<'_>, total: i64) -> Draft {
     let share = found.repeated_ms as f64 / total.max(1) as f64;
     let times = words::count(found.stages.len() as u64, "stage");
     let place = if found.call_site.is_empty() { String::new() } else { format!(" ({})", found.call_site) };
-    let title = format!("RDD {}{place} is computed by {times} and never cached: {} ({} of the run time) is repeated", found.rdd, Millis(found.repeated_ms), Share(share));
+    let title = format!(
+        "RDD {}{place} is computed by {times} and never cached: {} ({} of the run time) is repeated",
+        found.rdd,
+        Millis(found.repeated_ms),
+        Share(share)
+    );
     let bytes: i64 = found.stages.iter().map(|s| s.sum(Metric::InputBytes)).sum();
     let mut draft = Draft::new("CACHE_MISSING", title)
         .evidence("times_computed", found.stages.len(), "times")

@@ -86,7 +86,7 @@ fn smaller(cx: &Context<'_>) -> Option<Smaller> {
     (1..most).step_by(step).find_map(|slots| {
         let factor = f64::from(slots) / f64::from(most);
         let slower = (run.with_slots(factor) as f64 / whole as f64 - 1.0).max(0.0);
-        (slower < 0.05).then(|| Smaller { slots, slower, cheaper: 1.0 - factor * (1.0 + slower) })
+        (slower < 0.05).then_some(Smaller { slots, slower, cheaper: 1.0 - factor * (1.0 + slower) })
     })
 }
 

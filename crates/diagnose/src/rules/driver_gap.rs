@@ -78,7 +78,7 @@ enum Kind {
 
 fn draft(cx: &Context<'_>, gap: &Gap) -> Option<Draft> {
     let next = next_job(cx, gap);
-    let before = cx.app.jobs.iter().filter(|j| j.submitted_ms.is_some_and(|t| t < gap.from_ms)).next_back();
+    let before = cx.app.jobs.iter().rfind(|j| j.submitted_ms.is_some_and(|t| t < gap.from_ms));
     let cause = cause(cx, gap, before, next);
     if (gap.before_all && cause.kind == Kind::Unknown) || (gap.after_all && cx.app.ended_ms.is_none()) {
         return None;
@@ -119,9 +119,8 @@ fn next_job<'a>(cx: &Context<'a>, gap: &Gap) -> Option<&'a Job> {
     let by_stage = stage.and_then(|s| {
         s.jobs.iter().filter_map(|&j| cx.app.job(j)).find(|j| j.submitted_ms.is_some_and(|t| t <= gap.to_ms))
     });
-    by_stage.or_else(|| {
-        cx.app.jobs.iter().filter(|j| j.submitted_ms.is_some_and(|t| t >= gap.from_ms && t <= gap.to_ms)).next_back()
-    })
+    by_stage
+        .or_else(|| cx.app.jobs.iter().rfind(|j| j.submitted_ms.is_some_and(|t| t >= gap.from_ms && t <= gap.to_ms)))
 }
 
 /// The causes in the order of the rules; one must cover at least half of the gap.

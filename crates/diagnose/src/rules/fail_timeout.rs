@@ -20,8 +20,8 @@ fn timeout(f: &Failure<'_>) -> Draft {
     if let Some(limit) = limit {
         draft = draft.evidence("limit", limit, "");
     }
-    let running = f.cx.app.stages.iter().filter(|s| s.status == model::StageStatus::Active).map(|s| s.id);
-    if let Some(stage) = running.last() {
+    let mut running = f.cx.app.stages.iter().filter(|s| s.status == model::StageStatus::Active).map(|s| s.id);
+    if let Some(stage) = running.next_back() {
         draft = draft.evidence("running_stage", stage, "");
     }
     draft

@@ -169,7 +169,7 @@ fn cause(scan: &Scan, conjunct: &str) -> Cause {
 fn casts_column(text: &str) -> bool {
     text.match_indices("cast(").any(|(at, _)| {
         let inside = &text[at + 5..];
-        inside.split(" as ").next().is_some_and(|c| is_column(c))
+        inside.split(" as ").next().is_some_and(is_column)
     })
 }
 

@@ -24,14 +24,9 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         executors(cx, out);
     }
     if all > 0 && out.drafts.len() == before {
-        out.fine(
-            "garbage collection",
-            format!(
-                "{} of the task time, and not above {} in a stage of weight",
-                Share(gc as f64 / all as f64),
-                Share(cx.config.gc_share)
-            ),
-        );
+        let share = gc as f64 / all as f64;
+        let where_ = if share > cx.config.gc_share { ", in start-up and short stages only" } else { "" };
+        out.fine("garbage collection", format!("{} of the task time{where_}", Share(share)));
     }
 }
 
@@ -151,9 +146,8 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<model::Estimate>
         return cx.estimate(facts, changed.collect(), method);
     }
     let tasks = &facts.stage.tasks;
-    let changed = facts.redone(cx, |row, d| {
-        d - (tasks.value(Metric::GcMs, row) - tasks.value(Metric::RunMs, row) / 20).max(0)
-    });
+    let changed =
+        facts.redone(cx, |row, d| d - (tasks.value(Metric::GcMs, row) - tasks.value(Metric::RunMs, row) / 20).max(0));
     cx.estimate(facts, changed, method)
 }
 

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::queries::{self, Query};
 use crate::run_model::Change;
-use model::{Bytes, Join, JoinAlgorithm, Metric, Operator, RemedyKind, Severity, Side, TaskStatus};
+use model::{Bytes, Join, JoinAlgorithm, Metric, Operator, RemedyKind, Severity, Side};
 
 const MIB: i64 = 1 << 20;
 const GIB: i64 = 1 << 30;
@@ -183,23 +183,15 @@ fn estimate(cx: &Context<'_>, query: &Query<'_>, join: usize, exchange: usize) -
     if let Some(facts) = writer {
         change
             .stages
-            .push((facts.position, shortened(facts, |row| facts.stage.tasks.value(Metric::ShuffleWriteMs, row))));
+            .push((facts.position, facts.shortened(|row| facts.stage.tasks.value(Metric::ShuffleWriteMs, row))));
     }
     if let Some(facts) = reader.filter(|r| writer.is_none_or(|w| w.position != r.position)) {
         let each = sort / (facts.n.max(1) as i64);
         change
             .stages
-            .push((facts.position, shortened(facts, |row| facts.stage.tasks.value(Metric::FetchWaitMs, row) + each)));
+            .push((facts.position, facts.shortened(|row| facts.stage.tasks.value(Metric::FetchWaitMs, row) + each)));
     }
     Some(run.estimate(&change, "without writing, waiting for and sorting the large side"))
-}
-
-/// Durations of a stage's tasks in launch order, each less what a function says.
-fn shortened(facts: &crate::context::StageFacts<'_>, less: impl Fn(usize) -> i64) -> Vec<i64> {
-    let tasks = &facts.stage.tasks;
-    let mut rows: Vec<usize> = (0..tasks.len()).filter(|&r| tasks.status(r) != TaskStatus::Running).collect();
-    rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
-    rows.into_iter().map(|r| (tasks.value(Metric::DurationMs, r) - less(r)).max(1)).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::words;
-use model::{Confidence, Count, Estimate, Job, Metric, Millis, Pasted, RemedyKind, Severity, quantile};
+use model::{Confidence, Count, Estimate, Job, Metric, Millis, Operator, Pasted, RemedyKind, Severity, quantile};
 use std::collections::BTreeMap;
 
 /// Looks at the jobs of the application, or at a pasted jobs table.
@@ -35,6 +35,28 @@ struct Chain<'a> {
     jobs: Vec<&'a Job>,
 }
 
+impl Chain<'_> {
+    /// Turns of the loop: the jobs of one query count once, as far as its shuffles (each a job of
+    /// its own under adaptive execution) and the growing tries of `take` and `show` explain them.
+    fn turns(&self, cx: &Context<'_>) -> u64 {
+        let mut by_query: BTreeMap<Option<i64>, u64> = BTreeMap::new();
+        for job in &self.jobs {
+            *by_query.entry(job.sql).or_default() += 1;
+        }
+        let of_query = |(id, jobs): (Option<i64>, u64)| {
+            let sql = id.and_then(|id| cx.app.sql(id));
+            let moves =
+                |n: &model::PlanNode| matches!(n.op, Operator::Exchange(_) | Operator::BroadcastExchange { .. });
+            let explained = sql.map(|s| s.plan().nodes.iter().filter(|n| moves(n)).count() as u64 + TRIES_OF_TAKE);
+            if explained.is_some_and(|most| jobs <= most) { 1 } else { jobs }
+        };
+        by_query.into_iter().map(of_query).sum()
+    }
+}
+
+/// `take` and `show` look at 1, 4, 20, 100, … partitions until they have enough rows.
+const TRIES_OF_TAKE: u64 = 8;
+
 /// Chains of jobs: a job continues the chain of its call site when it starts after the last one
 /// ended, with no more than three other jobs between.
 fn chains<'a>(cx: &Context<'a>) -> Vec<Chain<'a>> {
@@ -55,7 +77,7 @@ fn chains<'a>(cx: &Context<'a>) -> Vec<Chain<'a>> {
         chains[chain].jobs.push(job);
         open.insert(call_site, (chain, at));
     }
-    chains.retain(|c| c.jobs.len() as u64 >= cx.config.tiny_jobs);
+    chains.retain(|c| c.jobs.len() as u64 >= cx.config.tiny_jobs && c.turns(cx) >= cx.config.tiny_jobs);
     chains
 }
 

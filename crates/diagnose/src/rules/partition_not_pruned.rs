@@ -147,11 +147,10 @@ fn join_above<'a>(query: &Query<'a>, at: usize) -> Option<(usize, &'a Join, Side
 
 /// Sides that Spark prunes by the other one: never the side whose rows an outer join must keep.
 fn may_prune(join: &Join, side: Side) -> bool {
-    match (join.kind.as_str(), side) {
-        ("Inner" | "LeftSemi", _) => true,
-        ("LeftOuter", Side::Right) | ("RightOuter", Side::Left) => true,
-        _ => false,
-    }
+    matches!(
+        (join.kind.as_str(), side),
+        ("Inner" | "LeftSemi", _) | ("LeftOuter", Side::Right) | ("RightOuter", Side::Left)
+    )
 }
 
 fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, partitions: &[String], why: &Why) -> Draft {

@@ -4,8 +4,8 @@
 #![allow(clippy::panic)] // A test that finds nothing says what it found instead.
 use crate::{Config, diagnose};
 use model::{
-    Accumulator, Application, Batch, CachedRdd, Executor, Finding, Job, Metric, Pasted, PasteKind, Plan, PlanMetric, Report,
-    Severity, SqlExecution, Stage, StageStatus, StateProgress, StorageLevel, StreamingQuery, TaskRow, Value,
+    Accumulator, Application, Batch, CachedRdd, Executor, Finding, Job, Metric, PasteKind, Pasted, Plan, PlanMetric,
+    Report, Severity, SqlExecution, Stage, StageStatus, StateProgress, StorageLevel, StreamingQuery, TaskRow, Value,
 };
 
 /// A pasted plan.
@@ -77,7 +77,13 @@ fn a_cast_keeps_a_filter_from_its_source() {
 
 #[test]
 fn filters_that_are_pushed_are_none() {
-    check_lint(&tower(&["Filter (isnotnull(kind#2) AND (kind#2 > 5))", &events("(dt#3 = 1)", "IsNotNull(kind), GreaterThan(kind,5)")]), &[]);
+    check_lint(
+        &tower(&[
+            "Filter (isnotnull(kind#2) AND (kind#2 > 5))",
+            &events("(dt#3 = 1)", "IsNotNull(kind), GreaterThan(kind,5)"),
+        ]),
+        &[],
+    );
     check_lint(&tower(&["Filter isnotnull(id#0L)", &events("", "IsNotNull(id)")]), &[]);
 }
 
@@ -91,8 +97,12 @@ fn partitions_are_pruned_by_filters_on_their_column_only() {
     check_lint(&tower(&["HashAggregate(keys=[kind#2], functions=[count(1)])", &events("", "")]), &[]);
     // Pruned while running.
     let dynamic = events("isnotnull(dt#3), dynamicpruningexpression(dt#3 IN dynamicpruning#86)", "");
-    check_lint(&tower(&["Filter (kind#2 = 7)", &dynamic.replace("PushedFilters: []", "PushedFilters: [EqualTo(kind,7)]")]), &[]);
-    let hidden = tower(&["Filter pythonUDF0#50: boolean", "BatchEvalPython [late(dt#3)#39], [pythonUDF0#50]", &events("", "")]);
+    check_lint(
+        &tower(&["Filter (kind#2 = 7)", &dynamic.replace("PushedFilters: []", "PushedFilters: [EqualTo(kind,7)]")]),
+        &[],
+    );
+    let hidden =
+        tower(&["Filter pythonUDF0#50: boolean", "BatchEvalPython [late(dt#3)#39], [pythonUDF0#50]", &events("", "")]);
     let report = lint(&hidden);
     assert!(find(&report, "PARTITION_NOT_PRUNED").title.contains("hidden in a Python function"));
     assert!(ids(&report).contains(&"UDF_PYTHON"));
@@ -149,15 +159,24 @@ fn a_constant_key_makes_a_product() {
     let report = lint(&text);
     let finding = find(&report, "JOIN_CARTESIAN");
     assert_eq!(evidence(finding, "tasks"), &Value::from("1000 x 1000 = 1000000"));
-    assert_eq!(evidence(finding, "cause"), &Value::from("the join key is a constant, so the optimizer dropped the condition"));
+    assert_eq!(
+        evidence(finding, "cause"),
+        &Value::from("the join key is a constant, so the optimizer dropped the condition")
+    );
     assert!(says(finding, "coalesce(1)") && finding.severity == Severity::High);
     assert!(!finding.remedies.iter().any(|r| r.text.contains("shuffle.partitions")));
 }
 
 #[test]
 fn shuffles_in_a_row_are_one_too_many() {
-    let twice = ["Exchange hashpartitioning(kind#2, 200), ENSURE_REQUIREMENTS, [plan_id=1]", "Exchange RoundRobinPartitioning(8), REPARTITION_BY_NUM, [plan_id=2]"];
-    check_lint(&tower(&["HashAggregate(keys=[kind#2], functions=[count(1)])", twice[0], twice[1], &events("", "")]), &["EXCHANGE_REDUNDANT"]);
+    let twice = [
+        "Exchange hashpartitioning(kind#2, 200), ENSURE_REQUIREMENTS, [plan_id=1]",
+        "Exchange RoundRobinPartitioning(8), REPARTITION_BY_NUM, [plan_id=2]",
+    ];
+    check_lint(
+        &tower(&["HashAggregate(keys=[kind#2], functions=[count(1)])", twice[0], twice[1], &events("", "")]),
+        &["EXCHANGE_REDUNDANT"],
+    );
     // Work between the two may be why rows were spread out.
     let python = "BatchEvalPython [f(id#0L)#9], [pythonUDF0#10]";
     let report = lint(&tower(&[twice[0], python, twice[1], &events("", "")]));
@@ -180,7 +199,13 @@ impl Run {
     fn new() -> Self {
         let mut app = Application { started_ms: Some(0), ended_ms: Some(100_000), ..Application::default() };
         app.spark_version = "3.5.6".into();
-        app.executors.push(Executor { id: "1".into(), cores: 4, added: true, added_ms: Some(0), ..Executor::default() });
+        app.executors.push(Executor {
+            id: "1".into(),
+            cores: 4,
+            added: true,
+            added_ms: Some(0),
+            ..Executor::default()
+        });
         app.log.lines = 10;
         Self { app }
     }
@@ -195,7 +220,13 @@ impl Run {
         }
         let mut row = TaskRow::new(i64::from(stage));
         row.set(Metric::LaunchMs, from).set(Metric::FinishMs, from + ms).set(Metric::RunMs, ms);
-        let mut of = Stage { num_tasks: 1, jobs: vec![job], sql: Some(id), status: StageStatus::Complete, ..Stage::new(stage, 0) };
+        let mut of = Stage {
+            num_tasks: 1,
+            jobs: vec![job],
+            sql: Some(id),
+            status: StageStatus::Complete,
+            ..Stage::new(stage, 0)
+        };
         of.tasks.push(row);
         self.app.stages.push(of);
         self.app.jobs.push(Job {
@@ -222,7 +253,8 @@ impl Run {
     /// Gives a metric to the first node with this name that has none of that name yet.
     fn metric(&mut self, plan: &mut Plan, name: &str, metric: &str, value: i64, stage: u32) {
         let accumulator = self.app.accumulators.len() as i64;
-        let free = |n: &&mut model::PlanNode| n.detail.starts_with(name) && !n.metrics.iter().any(|m| &*m.name == metric);
+        let free =
+            |n: &&mut model::PlanNode| n.detail.starts_with(name) && !n.metrics.iter().any(|m| &*m.name == metric);
         let node = plan.nodes.iter_mut().find(free).unwrap_or_else(|| panic!("no node {name} for {metric}"));
         node.metrics.push(PlanMetric { name: metric.into(), accumulator, ..PlanMetric::default() });
         let kept = Accumulator { sum: value, max: value, updates: 1, stage: Some(stage) };
@@ -237,7 +269,16 @@ impl Run {
 #[test]
 fn small_files_and_what_they_cost() {
     let text = tower(&["HashAggregate(keys=[], functions=[count(1)])", &events("(dt#3 = 1)", "")]);
-    let run = |files, bytes| Run::new().sql(&text, 1_000, 60_000, &[("FileScan", "number of files read", files), ("FileScan", "size of files read", bytes)]).report();
+    let run = |files, bytes| {
+        Run::new()
+            .sql(
+                &text,
+                1_000,
+                60_000,
+                &[("FileScan", "number of files read", files), ("FileScan", "size of files read", bytes)],
+            )
+            .report()
+    };
     let report = run(3_000, 3_193_654);
     let finding = find(&report, "FILE_SMALL_READ");
     assert!(finding.severity >= Severity::High);
@@ -259,7 +300,10 @@ fn join(kind: &str) -> String {
 #[test]
 fn a_small_side_is_broadcast_where_the_join_type_allows_it() {
     let run = |kind: &str, left: i64, right: i64| {
-        let metrics = [("Exchange hashpartitioning(id", "data size", left), ("Exchange hashpartitioning(ref", "data size", right)];
+        let metrics = [
+            ("Exchange hashpartitioning(id", "data size", left),
+            ("Exchange hashpartitioning(ref", "data size", right),
+        ];
         Run::new().sql(&join(kind), 1_000, 60_000, &metrics).report()
     };
     let missed = |report: &Report| report.findings.iter().any(|f| f.id == "JOIN_SHOULD_BROADCAST");
@@ -275,7 +319,11 @@ fn a_small_side_is_broadcast_where_the_join_type_allows_it() {
 #[test]
 fn rows_that_multiply() {
     let run = |out: i64| {
-        let metrics = [("SortMergeJoin", "number of output rows", out), ("Exchange hashpartitioning(id", "shuffle records written", 5_000_000), ("Exchange hashpartitioning(ref", "shuffle records written", 1_000_000)];
+        let metrics = [
+            ("SortMergeJoin", "number of output rows", out),
+            ("Exchange hashpartitioning(id", "shuffle records written", 5_000_000),
+            ("Exchange hashpartitioning(ref", "shuffle records written", 1_000_000),
+        ];
         Run::new().sql(&join("Inner"), 1_000, 60_000, &metrics).report()
     };
     let report = run(60_000_000);
@@ -285,8 +333,26 @@ fn rows_that_multiply() {
 
 #[test]
 fn the_same_part_in_several_executions_is_not_cached() {
-    let text = |filter: &str| tower(&["HashAggregate(keys=[kind#2], functions=[count(1)])", "Exchange hashpartitioning(kind#2, 16), ENSURE_REQUIREMENTS", filter, &events("(dt#3 = 1)", "EqualTo(kind,7)")]);
-    let scan = |run: Run, text: &str, at: i64| run.sql(text, at, 10_000, &[("FileScan", "number of output rows", 10), ("Exchange", "data size", 10), ("HashAggregate", "number of output rows", 3)]);
+    let text = |filter: &str| {
+        tower(&[
+            "HashAggregate(keys=[kind#2], functions=[count(1)])",
+            "Exchange hashpartitioning(kind#2, 16), ENSURE_REQUIREMENTS",
+            filter,
+            &events("(dt#3 = 1)", "EqualTo(kind,7)"),
+        ])
+    };
+    let scan = |run: Run, text: &str, at: i64| {
+        run.sql(
+            text,
+            at,
+            10_000,
+            &[
+                ("FileScan", "number of output rows", 10),
+                ("Exchange", "data size", 10),
+                ("HashAggregate", "number of output rows", 3),
+            ],
+        )
+    };
     let same = text("Filter (kind#2 = 7)");
     let report = scan(scan(Run::new(), &same, 1_000), &same, 20_000).report();
     let finding = find(&report, "CACHE_MISSING");
@@ -303,9 +369,17 @@ fn the_same_part_in_several_executions_is_not_cached() {
 
 #[test]
 fn a_broadcast_far_above_its_threshold() {
-    let text = nested("Inner", "", BLOCKED).replace("BroadcastNestedLoopJoin BuildRight, Inner", "BroadcastHashJoin [id#0L], [ref#270], Inner, BuildRight, false");
+    let text = nested("Inner", "", BLOCKED).replace(
+        "BroadcastNestedLoopJoin BuildRight, Inner",
+        "BroadcastHashJoin [id#0L], [ref#270], Inner, BuildRight, false",
+    );
     let run = |bytes: i64, driver: &str| {
-        let mut run = Run::new().sql(&text, 1_000, 60_000, &[("BroadcastExchange", "data size", bytes), ("BroadcastExchange", "number of output rows", 1_500_000)]);
+        let mut run = Run::new().sql(
+            &text,
+            1_000,
+            60_000,
+            &[("BroadcastExchange", "data size", bytes), ("BroadcastExchange", "number of output rows", 1_500_000)],
+        );
         for key in ["spark.driver.memory", "spark.executor.memory"] {
             run.app.environment.spark.insert(key.into(), driver.into());
         }
@@ -342,11 +416,20 @@ fn a_gap_is_told_by_what_surrounds_it() {
 
 #[test]
 fn cached_blocks_that_left_memory() {
-    let level = StorageLevel { memory: true, disk: true, deserialized: true, replication: 1, ..StorageLevel::default() };
+    let level =
+        StorageLevel { memory: true, disk: true, deserialized: true, replication: 1, ..StorageLevel::default() };
     let run = |moved: u32, disk: u64| {
         let mut run = Run::new().sql(&tower(&["Project [id#0L]", &events("(dt#3 = 1)", "")]), 1_000, 5_000, &[]);
         run.app.log.block_updates = 8;
-        run.app.cached.push(CachedRdd { id: 6, level, partitions: 2, moved_to_disk: moved, disk_bytes: disk, blocks: 2, ..CachedRdd::default() });
+        run.app.cached.push(CachedRdd {
+            id: 6,
+            level,
+            partitions: 2,
+            moved_to_disk: moved,
+            disk_bytes: disk,
+            blocks: 2,
+            ..CachedRdd::default()
+        });
         run.report()
     };
     assert_eq!(find(&run(2, 100_231_537), "CACHE_EVICTED").scope.rdds, [6]);
@@ -373,16 +456,31 @@ fn stream(batches: &[(i64, f64, f64)]) -> StreamingQuery {
 }
 
 fn diagnose_stream(query: StreamingQuery) -> Report {
-    let app = Application { started_ms: Some(0), ended_ms: Some(10_000_000), streams: vec![query], ..Application::default() };
+    let app =
+        Application { started_ms: Some(0), ended_ms: Some(10_000_000), streams: vec![query], ..Application::default() };
     diagnose(&app, &Config::default())
 }
 
 #[test]
 fn a_stream_that_falls_behind_and_one_that_does_not() {
-    let lags = |batches: &[(i64, f64, f64)]| diagnose_stream(stream(batches)).findings.iter().any(|f| f.id == "STREAM_LAG");
-    assert!(lags(&[(9_000, 50.0, 40.0), (3_000, 50.0, 45.0), (3_300, 50.0, 44.0), (3_600, 50.0, 43.0), (4_000, 50.0, 42.0)]));
-    assert!(!lags(&[(9_000, 50.0, 40.0), (3_000, 50.0, 55.0), (3_000, 50.0, 55.0), (3_000, 50.0, 51.0), (3_000, 50.0, 55.0)]));
-    let mut stated = stream(&[(9_000, 5.0, 5.0), (3_000, 5.0, 5.0), (3_100, 5.0, 5.0), (2_900, 5.0, 5.0), (2_500, 5.0, 5.0)]);
+    let lags =
+        |batches: &[(i64, f64, f64)]| diagnose_stream(stream(batches)).findings.iter().any(|f| f.id == "STREAM_LAG");
+    assert!(lags(&[
+        (9_000, 50.0, 40.0),
+        (3_000, 50.0, 45.0),
+        (3_300, 50.0, 44.0),
+        (3_600, 50.0, 43.0),
+        (4_000, 50.0, 42.0)
+    ]));
+    assert!(!lags(&[
+        (9_000, 50.0, 40.0),
+        (3_000, 50.0, 55.0),
+        (3_000, 50.0, 55.0),
+        (3_000, 50.0, 51.0),
+        (3_000, 50.0, 55.0)
+    ]));
+    let mut stated =
+        stream(&[(9_000, 5.0, 5.0), (3_000, 5.0, 5.0), (3_100, 5.0, 5.0), (2_900, 5.0, 5.0), (2_500, 5.0, 5.0)]);
     stated.trigger_ms = Some(2_000);
     let report = diagnose_stream(stated);
     assert_eq!(evidence(find(&report, "STREAM_LAG"), "batches_over_trigger"), &Value::from("4 of 4"));

@@ -1,10 +1,11 @@
 //! RETRY_TAIL: what a stage waits for at its end are tasks that run again (section 4.1).
 
+use super::straggler_node;
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::run_model::Change;
 use crate::words;
-use model::{Metric, Millis, RemedyKind, TaskStatus};
+use model::{Confidence, Metric, Millis, RemedyKind, TaskStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Looks at every stage, all its attempts together.
@@ -13,11 +14,49 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     for facts in cx.stages.iter().filter(|f| f.has_tasks()) {
         by_id.entry(facts.stage.id).or_default().push(facts);
     }
+    for facts in cx.stages.iter().filter(|f| !f.has_tasks()) {
+        if let Some(draft) = pasted(cx, facts) {
+            out.push(draft);
+        }
+    }
     for attempts in by_id.values() {
         if let Some(draft) = stage(cx, attempts) {
             out.push(draft);
         }
     }
+}
+
+/// A summary whose slowest task was run again, on the data that its peers have.
+fn pasted(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
+    let attempt = facts.stage.pasted.as_ref()?.slowest_attempt.filter(|&n| n > 0)?;
+    let d = facts.uneven().duration;
+    let slow = d.max as f64 >= cx.config.skew_ratio * d.p75 as f64 && cx.above_noise(facts, d.max - d.p75);
+    if facts.n < 4 || !slow || !straggler_node::usual_quantiles(cx, facts) {
+        return None;
+    }
+    let title = format!(
+        "The slowest task ({}, the others {}) is attempt {attempt} of its partition, and reads no more than they do",
+        Millis(d.max),
+        Millis(d.median)
+    );
+    Some(
+        Draft::new("RETRY_TAIL", title)
+            .at_stage(facts)
+            .figures(facts, &[Metric::DurationMs, Metric::ShuffleReadBytes, Metric::InputBytes])
+            .evidence("slowest_attempt", attempt, "")
+            .sure(Confidence::Low, "from a pasted summary: why the first attempt failed is not in it")
+            .estimate(cx.estimate(
+                facts,
+                cx.durations(facts).into_iter().map(|t| t.min(d.p75)).collect(),
+                "the slowest task as long as three quarters of its peers",
+            ))
+            .remedy(
+                RemedyKind::Ops,
+                "Find the first failure of this partition (executor log, lost executors): the rerun is its consequence",
+            )
+            .useless("salting or more partitions", "the task is late because it ran twice, not because of its data")
+            .confirm("task attempts that failed: none"),
+    )
 }
 
 /// A task that succeeded: when it ended, and whether it was a rerun.

@@ -69,17 +69,26 @@ fn locality(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let tasks = &facts.stage.tasks;
     let slots = facts.slots.round().max(1.0);
     let near = |row: usize| matches!(tasks.locality(row), Locality::ProcessLocal | Locality::NodeLocal);
+    let wait_ms = locality_wait_ms(cx);
+    if wait_ms == 0 || (facts.n as f64) < 2.0 * slots || facts.wall_ms < 2 * wait_ms {
+        return None;
+    }
     let local = tasks.successful().filter(|&r| near(r)).count();
-    if (facts.n as f64) < 2.0 * slots || local * 2 < facts.n {
+    if local * 2 < facts.n {
         return None;
     }
     let (from, _) = facts.stage.span_ms()?;
     let last_launch = (0..tasks.len()).map(|r| tasks.value(Metric::LaunchMs, r)).max()?;
     let window = last_launch - from;
-    let busy = cx.busy_ms(facts, from, last_launch) + cx.busy_elsewhere_ms(facts, from, last_launch);
-    let idle_ms = (window as f64 - busy as f64 / slots) as i64;
-    let wait_ms = locality_wait_ms(cx);
-    if wait_ms == 0 || idle_ms < 2 * wait_ms || !cx.above_noise(facts, idle_ms) {
+    let idle = |busy: i64| (window as f64 - busy as f64 / slots) as i64;
+    let enough = |idle_ms: i64| idle_ms >= 2 * wait_ms && cx.above_noise(facts, idle_ms);
+    let own = cx.busy_ms(facts, from, last_launch);
+    // Most stages end here: what ran elsewhere is looked at for the others only.
+    if !enough(idle(own)) {
+        return None;
+    }
+    let idle_ms = idle(own + cx.busy_elsewhere_ms(facts, from, last_launch));
+    if !enough(idle_ms) {
         return None;
     }
     let others = facts.n - local;

@@ -57,12 +57,8 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
 }
 
 fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<model::Estimate> {
-    let tasks = &facts.stage.tasks;
-    let mut rows: Vec<usize> = (0..tasks.len()).filter(|&r| tasks.status(r) != model::TaskStatus::Running).collect();
-    rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
-    let shorter =
-        rows.iter().map(|&r| (tasks.value(Metric::DurationMs, r) - tasks.value(Metric::FetchWaitMs, r)).max(1));
-    let change = Change::stage(facts.position, shorter.collect());
+    let shorter = facts.shortened(|row| facts.stage.tasks.value(Metric::FetchWaitMs, row));
+    let change = Change::stage(facts.position, shorter);
     cx.run.as_ref().map(|r| r.estimate(&change, "each task without its fetch wait"))
 }
 

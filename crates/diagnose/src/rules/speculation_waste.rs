@@ -83,8 +83,15 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, losers: &[Loser], lost: i64, 
     let originals = losers.iter().filter(|l| !l.copy).count();
     let share = lost as f64 / (run + lost).max(1) as f64;
     let title = match originals {
-        0 => format!("stage {} threw away {} of work: {} lost the race", facts.key(), Millis(lost), copies(losers.len())),
-        n => format!("{} of stage {} hung until a speculative copy won; {} of work was thrown away", words::count(n as u64, "task"), facts.key(), Millis(lost)),
+        0 => {
+            format!("stage {} threw away {} of work: {} lost the race", facts.key(), Millis(lost), copies(losers.len()))
+        }
+        n => format!(
+            "{} of stage {} hung until a speculative copy won; {} of work was thrown away",
+            words::count(n as u64, "task"),
+            facts.key(),
+            Millis(lost)
+        ),
     };
     let winner = losers.iter().map(|l| l.winner_ms).max().unwrap_or(0);
     let draft = Draft::new("SPECULATION_WASTE", title)
@@ -102,7 +109,10 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, losers: &[Loser], lost: i64, 
     match originals > 0 {
         true => draft
             .not("useless copies", format!("the copy was done in {}", Millis(winner)))
-            .remedy(RemedyKind::Ops, "Find out why the first attempt hung: its executor, host and input; speculation only hides it")
+            .remedy(
+                RemedyKind::Ops,
+                "Find out why the first attempt hung: its executor, host and input; speculation only hides it",
+            )
             .confirm("tasks killed because another attempt succeeded"),
         false => draft
             .remedy(RemedyKind::Conf, "Start copies later, and only of tasks that are far slower than the others")

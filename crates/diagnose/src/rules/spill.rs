@@ -4,6 +4,7 @@ use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::{sizing, words};
 use model::{Bytes, Confidence, ExchangeOrigin, Factor, Metric, Operator, RemedyKind, Severity};
+use std::collections::BTreeSet;
 
 /// Looks at every stage.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -53,7 +54,14 @@ fn spread(facts: &StageFacts<'_>, metric: Metric) -> (Option<usize>, bool) {
     values.sort_unstable_by_key(|v| std::cmp::Reverse(*v));
     let most = values.iter().sum::<i64>() as f64 * 0.75;
     let mut sum = 0.0;
-    let holders = values.iter().take_while(|&&v| { let more = sum < most; sum += v as f64; more }).count();
+    let holders = values
+        .iter()
+        .take_while(|&&v| {
+            let more = sum < most;
+            sum += v as f64;
+            more
+        })
+        .count();
     let one_alone = values.len() == 1 && facts.n >= 4;
     (Some(values.len()), holders * 4 < facts.n || one_alone)
 }
@@ -120,7 +128,9 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, spill: &Spill) -> Draft {
     } else if !facts.has_tasks() {
         draft = draft.sure(Confidence::Low, "from quantiles alone: how many tasks spilled is inferred");
     }
-    draft = draft.not("cached data on disk", "blocks of the cache are not counted as spill").not("shuffle files", "writing a shuffle is not spill");
+    draft = draft
+        .not("cached data on disk", "blocks of the cache are not counted as spill")
+        .not("shuffle files", "writing a shuffle is not spill");
     if spill.skewed { of_skew(draft, facts) } else { of_even(cx, draft, facts) }
 }
 
@@ -145,7 +155,8 @@ fn title(facts: &StageFacts<'_>, spill: &Spill) -> String {
 
 fn severity(cx: &Context<'_>, facts: &StageFacts<'_>, spill: &Spill) -> Severity {
     let c = cx.config;
-    let long = facts.wall_ms >= c.noise_stage_ms && facts.wall_ms as f64 >= c.noise_stage_share * cx.base_wall_ms() as f64;
+    let long =
+        facts.wall_ms >= c.noise_stage_ms && facts.wall_ms as f64 >= c.noise_stage_share * cx.base_wall_ms() as f64;
     let read = facts.sum(Metric::ShuffleReadBytes) + facts.sum(Metric::InputBytes);
     let io_ms = 2 * spill.disk / (c.spill_bytes_per_s / 1_000).max(1) / (facts.slots.round() as i64).max(1);
     match () {
@@ -187,7 +198,13 @@ fn of_skew(draft: Draft, facts: &StageFacts<'_>) -> Draft {
         .remedy(RemedyKind::Sql, "Cure the skew first: the spill is that of its heavy task")
         .useless("fewer partitions", "each would hold more, the heavy one too")
         .useless("more memory", "the heavy task stays in front of all others")
-        .useless("more shuffle partitions", format!("rows of one key stay together: the largest task reads {} the 75th percentile", Factor(read.max as f64 / read.p75.max(1) as f64)))
+        .useless(
+            "more shuffle partitions",
+            format!(
+                "rows of one key stay together: the largest task reads {} the 75th percentile",
+                Factor(read.max as f64 / read.p75.max(1) as f64)
+            ),
+        )
         .confirm("spill (disk) of the largest task: 0")
 }
 
@@ -197,10 +214,17 @@ fn of_even(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
         .not("key skew", even_words(facts))
         .useless("more workers of the same type", "each slot has the same memory and each task the same data")
         .confirm("spill (disk) of the stage: 0");
-    let draft = above(draft, facts);
+    let draft = of_operator(on_one_executor(cx, above(draft, facts), facts), cx, facts);
     if peak == 0 {
-        let at_least = sizing::partitions(facts.bytes_read(), 200 << 20, facts.slots.round() as i64).max(2 * facts.n as i64);
-        return more_partitions(cx, draft, facts, at_least, "twice the tasks: the peak memory is not in what was read".to_owned());
+        let at_least =
+            sizing::partitions(facts.bytes_read(), 200 << 20, facts.slots.round() as i64).max(2 * facts.n as i64);
+        return more_partitions(
+            cx,
+            draft,
+            facts,
+            at_least,
+            "twice the tasks: the peak memory is not in what was read".to_owned(),
+        );
     }
     let grow = (peak + memory) as f64 / peak as f64;
     let slots = (facts.slots.round() as i64).max(1);
@@ -214,7 +238,11 @@ fn of_even(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
         Bytes(memory.unsigned_abs()),
         Bytes(peak.unsigned_abs())
     );
-    let draft = more_partitions(cx, draft.fix_partitions(wanted), facts, wanted, formula).evidence("partitions_proposed", wanted, "partitions");
+    let draft = more_partitions(cx, draft.fix_partitions(wanted), facts, wanted, formula).evidence(
+        "partitions_proposed",
+        wanted,
+        "partitions",
+    );
     more_memory(cx, draft, grow)
 }
 
@@ -237,12 +265,18 @@ fn more_partitions(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, wante
         () if fixed || facts.sql.is_none() && facts.has_tasks() => {
             draft.remedy(RemedyKind::Code, text).snippet(format!("df.repartition({wanted})"))
         }
-        () if facts.q(Metric::InputBytes).max > facts.q(Metric::ShuffleReadBytes).max => draft
-            .remedy(RemedyKind::Conf, format!("{text}: read in smaller splits"))
-            .snippet(format!("SET spark.sql.files.maxPartitionBytes = {}MB", sizing::power_of_two_mib(bytes / wanted.max(1)))),
+        () if facts.q(Metric::InputBytes).max > facts.q(Metric::ShuffleReadBytes).max => {
+            draft.remedy(RemedyKind::Conf, format!("{text}: read in smaller splits")).snippet(format!(
+                "SET spark.sql.files.maxPartitionBytes = {}MB",
+                sizing::power_of_two_mib(bytes / wanted.max(1))
+            ))
+        }
         () if work.merged => draft
             .remedy(RemedyKind::Conf, format!("{text}: adaptive execution merged partitions, let it merge less"))
-            .snippet(format!("SET spark.sql.adaptive.advisoryPartitionSizeInBytes = {}MB", sizing::power_of_two_mib(bytes / wanted.max(1)))),
+            .snippet(format!(
+                "SET spark.sql.adaptive.advisoryPartitionSizeInBytes = {}MB",
+                sizing::power_of_two_mib(bytes / wanted.max(1))
+            )),
         () => draft.remedy(RemedyKind::Conf, text).snippet(format!("SET spark.sql.shuffle.partitions = {wanted}")),
     }
     .computed(formula)
@@ -254,7 +288,14 @@ fn more_memory(cx: &Context<'_>, draft: Draft, grow: f64) -> Draft {
     };
     let needed = (slot as f64 * grow) as i64;
     draft
-        .remedy(RemedyKind::Compute, format!("Or take workers with more memory a core: {} for execution in each slot instead of {}", Bytes(needed.unsigned_abs()), Bytes(slot.unsigned_abs())))
+        .remedy(
+            RemedyKind::Compute,
+            format!(
+                "Or take workers with more memory a core: {} for execution in each slot instead of {}",
+                Bytes(needed.unsigned_abs()),
+                Bytes(slot.unsigned_abs())
+            ),
+        )
         .computed(format!("{} x (heap - 300 MB) x spark.memory.fraction / slots of an executor", Factor(grow)))
         .evidence("execution_memory_a_slot_bytes", slot, "bytes")
         .evidence("execution_memory_needed_bytes", needed, "bytes")
@@ -274,12 +315,53 @@ fn execution_memory_a_slot(cx: &Context<'_>) -> Option<i64> {
     Some(((heap - (300 << 20)).max(0) as f64 * fraction) as i64 / i64::from(slots))
 }
 
+/// Spill on one executor alone: its memory, not the data, is smaller than the others'.
+fn on_one_executor(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
+    let tasks = &facts.stage.tasks;
+    let spilled = |row: &usize| tasks.value(Metric::DiskSpillBytes, *row) > 0;
+    let on: BTreeSet<usize> = tasks.successful().filter(spilled).map(|r| tasks.executor(r)).collect();
+    let without = tasks.successful().filter(|r| !spilled(r)).count();
+    let Some(&at) = on.first().filter(|_| on.len() == 1 && without >= 3) else { return draft };
+    let id = cx.executor(at).map(|e| e.id.to_string()).unwrap_or_default();
+    draft.evidence("spilled_on_executor", id.clone(), "").remedy(
+        RemedyKind::Compute,
+        format!(
+            "Only executor {id} spills: look at what else uses its memory, cached blocks or more tasks side by side"
+        ),
+    )
+}
+
+/// What helps the operator that spills.
+fn of_operator(draft: Draft, cx: &Context<'_>, facts: &StageFacts<'_>) -> Draft {
+    let Some(name) = operator(cx, facts) else { return draft };
+    let advice = match name.as_str() {
+        n if n.contains("Window") => {
+            "A window holds the rows of a key: a frame of few rows, or a key with fewer rows, needs less"
+        }
+        n if n.contains("Agg") => {
+            "An aggregate holds its groups: aggregate on fewer keys first, or count distinct values approximately"
+        }
+        n if n.contains("Sort") && facts.work(cx).join.is_some() => {
+            "The sort is for a sort-merge join: where one side is small, a broadcast join sorts nothing"
+        }
+        n if n.contains("Sort") => {
+            "Sort within partitions only (sortWithinPartitions) if the whole order is not needed"
+        }
+        _ => return draft,
+    };
+    draft.remedy(RemedyKind::Sql, advice)
+}
+
 /// What multiplies or gathers rows before the operator that spills.
 fn above(draft: Draft, facts: &StageFacts<'_>) -> Draft {
-    let culprit = facts.operators().find(|(_, n)| matches!(n.op, Operator::Generate { .. } | Operator::Expand | Operator::Window { .. }));
+    let culprit = facts
+        .operators()
+        .find(|(_, n)| matches!(n.op, Operator::Generate { .. } | Operator::Expand | Operator::Window { .. }));
     match culprit {
-        Some((_, node)) => draft.remedy(RemedyKind::Sql, format!("Select fewer columns and rows before {}: it makes the rows that do not fit", node.name)),
+        Some((_, node)) => draft.remedy(
+            RemedyKind::Sql,
+            format!("Select fewer columns and rows before {}: it makes the rows that do not fit", node.name),
+        ),
         None => draft,
     }
 }
-

@@ -424,3 +424,47 @@ fn a_pasted_stage_with_null_keys() {
     assert!(null.estimate.as_ref().is_some_and(|e| (440_000..460_000).contains(&e.saved_ms)), "{:?}", null.estimate);
     assert!(null.title.contains("seven and a half minutes of eight"), "{}", null.title);
 }
+
+#[test]
+fn a_pasted_straggler_is_told_by_its_executor_and_its_attempt() {
+    let figures = [
+        (Metric::DurationMs, [24_000, 28_000, 30_000, 31_000, 480_000]),
+        (Metric::ShuffleReadBytes, [11_200_000, 12_100_000, 12_600_000, 13_000_000, 13_100_000]),
+    ];
+    for (peers, attempt, expected) in [
+        (Some(30_000), None, "STRAGGLER_TASK"),
+        (Some(95_000), None, "STRAGGLER_NODE"),
+        (Some(30_000), Some(2), "RETRY_TAIL"),
+    ] {
+        let mut app = pasted(20, 487_000, 20.0, &figures);
+        if let Some(p) = &mut app.stages[0].pasted {
+            (p.peers_on_executor_ms, p.slowest_attempt) = (peers, attempt);
+        }
+        let report = crate::diagnose(&app, &crate::Config::default());
+        let ids: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
+        assert_eq!(ids, [expected], "{peers:?} {attempt:?}");
+    }
+}
+
+#[test]
+fn spill_on_one_executor_names_it() {
+    let tasks: Vec<T> = (0..16)
+        .map(|i| {
+            let task = t(5_000).read(30 * MB, 1).with(Metric::PeakExecutionBytes, 36 * MB).on(i % 2);
+            if i % 2 == 1 {
+                task.with(Metric::DiskSpillBytes, 20 * MB).with(Metric::MemorySpillBytes, 30 * MB)
+            } else {
+                task
+            }
+        })
+        .collect();
+    let mut w = world(2, 2);
+    w.stage(&tasks);
+    let spill = w.find("SPILL_EVEN");
+    assert!(
+        spill
+            .evidence
+            .iter()
+            .any(|e| e.metric == "spilled_on_executor" && e.value == model::Value::Text("1".to_owned()))
+    );
+}

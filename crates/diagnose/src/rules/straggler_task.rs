@@ -43,6 +43,8 @@ fn slowest(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         if rerun || in_first_wave(cx, facts, row) || straggler_node::slow_executor_of(cx, facts, row).is_some() {
             return None;
         }
+    } else if facts.stage.pasted.as_ref()?.slowest_attempt.is_some_and(|n| n > 0) {
+        return None;
     } else if facts.stage.pasted.as_ref()?.peers_on_executor_ms? as f64 >= cx.config.straggler_ratio * p75 as f64 {
         return None;
     }
@@ -108,7 +110,7 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
         .at_stage(facts)
         .estimate(cx.estimate(facts, changed, "the slow task as long as the median task"))
         .fix("running it like the others")
-        .at_least(Severity::Low)
+        .at_least(if duration - p75 >= cx.config.low_ms { Severity::Low } else { Severity::Info })
         .figures(
             facts,
             &[

@@ -38,9 +38,12 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     // The run time is what the task itself does; on a busy driver the rest alone passes 100 ms.
     let work_ms = if run.max > 0 { run.median.min(d.median) } else { d.median };
     let tiny = n >= 4 * slots && work_ms < c.tiny_task_ms || n > 5_000 && d.median < 5 * c.tiny_task_ms;
+    if !tiny {
+        return None;
+    }
     let overhead = overhead_ms(facts);
     let share = overhead as f64 / facts.uneven().warm.sum.max(1) as f64;
-    if !tiny || share < c.tiny_overhead_share || !cx.above_noise(facts, overhead / slots) {
+    if share < c.tiny_overhead_share || !cx.above_noise(facts, overhead / slots) {
         return None;
     }
     let work = facts.work(cx);

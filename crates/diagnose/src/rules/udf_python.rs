@@ -4,7 +4,7 @@ use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::queries::{self, Query};
 use crate::run_model::Change;
-use model::{Confidence, Metric, Millis, Operator, RemedyKind, Severity, Share, TaskStatus};
+use model::{Confidence, Metric, Millis, Operator, RemedyKind, Severity, Share};
 
 /// Own timers of Python nodes: Spark 4, 3.x, Databricks.
 const RUN: [&str; 4] = [
@@ -147,14 +147,9 @@ fn started(cx: &Context<'_>, query: &Query<'_>, at: usize, draft: Draft) -> Draf
 
 /// Each task without its share of Python time.
 fn estimate(cx: &Context<'_>, cost: &Cost<'_, '_>) -> Option<model::Estimate> {
-    let tasks = &cost.facts.stage.tasks;
-    let mut rows: Vec<usize> = (0..tasks.len()).filter(|&r| tasks.status(r) != TaskStatus::Running).collect();
-    rows.sort_by_key(|&r| tasks.value(Metric::LaunchMs, r));
-    let shorter = rows.iter().map(|&r| {
-        let without = tasks.value(Metric::RunMs, r) as f64 * cost.share;
-        (tasks.value(Metric::DurationMs, r) - without as i64).max(1)
-    });
-    let change = Change::stage(cost.facts.position, shorter.collect());
+    let python = |row| (cost.facts.stage.tasks.value(Metric::RunMs, row) as f64 * cost.share) as i64;
+    let shorter = cost.facts.shortened(python);
+    let change = Change::stage(cost.facts.position, shorter);
     cx.run.as_ref().map(|r| r.estimate(&change, "each task without its share of Python time"))
 }
 

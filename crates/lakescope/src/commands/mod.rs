@@ -5,6 +5,7 @@ pub mod diagnose;
 pub mod documents;
 #[cfg(feature = "lab")]
 pub mod lab;
+pub mod plan;
 pub mod reading;
 pub mod rules;
 pub mod shuffle;
@@ -19,6 +20,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Diagnose(args) => diagnose::run(&args, &global),
         Command::Compare(args) => compare::run(&args, &global),
+        Command::Plan(args) => plan::run(&args, &global),
         Command::Shuffle(args) => shuffle::run(&args, &global),
         #[cfg(feature = "lab")]
         Command::Lab(args) => lab::run(&args, &global),

@@ -136,8 +136,7 @@ fn recorded(args: &Args, global: &Global, log: &str, id: u32) -> Result<Recorded
     let app = args.reading.only(log, global)?;
     let stage = app.stages.iter().rev().find(|s| s.id == id && !s.tasks.is_empty());
     let Some(stage) = stage else { bail!("no stage {id} with tasks in {log}; `lakescope diagnose` names stages") };
-    let slots = diagnose::diagnose(&app, &diagnose::Config::default()).summary.slots;
-    match shuffle::of_stage(&app, stage, slots) {
+    match shuffle::of_stage(&app, stage) {
         Some(recorded) => Ok(recorded),
         None => bail!("stage {id} of {log} reads no shuffle; choose one that does"),
     }
@@ -182,7 +181,7 @@ fn text(answer: &Answer<'_>, width: usize) -> String {
     line("a task reads", format!("{}, the largest {}", bytes(o.task_bytes), bytes(o.largest_bytes)));
     line(
         "waves",
-        format!("{} tasks on {} slots: {} rounds", Count(o.tasks as u64), Count(given.cores as u64), o.waves),
+        format!("{} on {}: {}", plural(o.tasks, "task"), plural(given.cores, "slot"), plural(o.waves, "round")),
     );
     line("the stage", format!("takes {}, a usual task {}", Millis(o.stage_ms), Millis(o.task_ms)));
     line("waiting", waiting(given, o));
@@ -207,18 +206,18 @@ fn as_it_ran(recorded: &Recorded) -> String {
     )
 }
 
+fn plural(n: i64, what: &str) -> String {
+    format!("{} {what}{}", Count(n.max(0) as u64), if n == 1 { "" } else { "s" })
+}
+
 fn bytes(n: i64) -> Bytes {
     Bytes(n.max(0) as u64)
 }
 
 fn partitions(answer: &Answer<'_>) -> String {
     let (given, n) = (answer.given, answer.proposed_partitions);
-    let formula = format!(
-        "{} ÷ {} rounded up to a multiple of {} slots",
-        bytes(given.bytes),
-        bytes(given.target),
-        Count(given.cores as u64)
-    );
+    let slots = plural(given.cores, "slot");
+    let formula = format!("{} ÷ {} rounded up to a multiple of {slots}", bytes(given.bytes), bytes(given.target));
     match answer.outcome.partitions {
         chosen if chosen == n => format!("{n} = {formula}"),
         chosen => format!("{chosen} as asked; proposed: {n} = {formula}"),
@@ -232,10 +231,10 @@ fn waiting(given: &Shuffle, o: &Outcome) -> String {
     let share = Share(o.waiting_ms as f64 / o.stage_ms.max(1) as f64);
     let ratio = Factor(o.largest_bytes as f64 / o.task_bytes.max(1) as f64);
     let idle = crate::render::core_time(o.idle_core_ms);
-    let other = given.cores - 1;
     format!(
-        "{} ({share}) for the slowest task, {ratio} the usual one; {other} slots idle, {idle}",
-        Millis(o.waiting_ms)
+        "{} ({share}) for the slowest task, {ratio} the usual one; {} idle, {idle}",
+        Millis(o.waiting_ms),
+        plural(given.cores - 1, "slot")
     )
 }
 

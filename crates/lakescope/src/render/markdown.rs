@@ -93,9 +93,9 @@ fn evidence(out: &mut String, finding: &Finding) {
         return;
     }
     put(out, format_args!("\n| Evidence | Value | Limit | Where |\n| --- | ---: | ---: | --- |\n"));
-    for item in words::evidence(finding) {
-        let limit = cell(&words::threshold(item).unwrap_or_default());
-        let (label, value) = (cell(&words::label(item)), cell(&words::value(item)));
+    for item in words::shown(finding) {
+        let limit = cell(&item.limit.unwrap_or_default());
+        let (label, value) = (cell(&item.label), cell(&item.value));
         put(out, format_args!("| {label} | {value} | {limit} | {} |\n", cell(&item.location)));
     }
 }
@@ -104,7 +104,7 @@ fn remedies(out: &mut String, finding: &Finding) {
     for (i, remedy) in finding.remedies.iter().enumerate() {
         let lead = if i == 0 { "Fix" } else { "Or" };
         let kind = words::remedy(remedy.kind);
-        put(out, format_args!("\n**{lead}** ({kind}): {}\n", escaped(&one_line(&remedy.text))));
+        put(out, format_args!("\n**{lead}** ({kind}): {}\n", escaped(&words::alternative(&one_line(&remedy.text)))));
         if let Some(snippet) = &remedy.snippet {
             let fence = fence(snippet);
             put(out, format_args!("\n{fence}\n{}\n{fence}\n", snippet.trim_end()));

@@ -9,6 +9,7 @@ mod html;
 mod json;
 mod list;
 mod markdown;
+mod plan;
 mod story;
 mod text;
 mod words;
@@ -19,6 +20,7 @@ pub use html::html;
 pub use json::json;
 pub use list::{list_html, list_markdown, list_text};
 pub use markdown::markdown;
+pub use plan::{plan_text, queries_text};
 pub use text::text;
 pub use words::{Money, core_time};
 

@@ -125,6 +125,81 @@ pub fn evidence(finding: &Finding) -> impl Iterator<Item = &Evidence> {
     finding.evidence.iter().filter(move |e| !said(&e.metric))
 }
 
+/// A line of evidence as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// What was measured.
+    pub label: String,
+    /// The value, or the values of a series of quantiles.
+    pub value: String,
+    /// The line it crossed.
+    pub limit: Option<String>,
+    /// Where it stands.
+    pub location: String,
+    /// Whether it is a series of quantiles.
+    pub series: bool,
+}
+
+/// Evidence in lines: quantiles of one thing stand together in one.
+#[must_use]
+pub fn shown(finding: &Finding) -> Vec<Shown> {
+    const SERIES: usize = 4;
+    let all: Vec<&Evidence> = evidence(finding).collect();
+    let mut lines = Vec::new();
+    for run in all.chunk_by(|a, b| stem(a).is_some() && stem(a) == stem(b) && a.location == b.location) {
+        match stem(run[0]) {
+            Some((name, _)) if run.len() >= SERIES => lines.push(series(name, run)),
+            _ => lines.extend(run.iter().map(|e| line(e))),
+        }
+    }
+    lines
+}
+
+fn line(evidence: &Evidence) -> Shown {
+    Shown {
+        label: label(evidence),
+        value: value(evidence),
+        limit: threshold(evidence),
+        location: super::one_line(&evidence.location),
+        series: false,
+    }
+}
+
+fn series(name: &str, run: &[&Evidence]) -> Shown {
+    let values: Vec<String> = run
+        .iter()
+        .map(|e| format!("{} {}", spelled(e.metric[name.len()..].trim_start_matches('_')), value(e)))
+        .collect();
+    let of_all = Evidence { metric: name.to_owned(), ..run[0].clone() };
+    Shown { label: label(&of_all), value: values.join(" · "), limit: None, series: true, ..line(run[0]) }
+}
+
+/// What a quantile is of, and its unit: `gc_ms` of `gc_ms_p75`.
+fn stem(evidence: &Evidence) -> Option<(&str, &str)> {
+    const QUANTILES: [&str; 6] = ["_min", "_p25", "_median", "_p75", "_max", "_sum"];
+    let name = QUANTILES.iter().find_map(|quantile| evidence.metric.strip_suffix(quantile))?;
+    evidence.threshold.is_none().then_some((name, evidence.unit.as_str()))
+}
+
+/// The numbers that say most, for one line: what crossed a line comes first, a zero says nothing.
+#[must_use]
+pub fn telling(finding: &Finding, most: usize) -> Vec<String> {
+    const SHORT: usize = 60;
+    let zero = |e: &Evidence| matches!(e.value, Value::Int(0)) || e.value == Value::Float(0.0);
+    let mut lines: Vec<Shown> = Vec::new();
+    for crossed in [true, false] {
+        let some = evidence(finding).filter(|e| e.threshold.is_some() == crossed && !zero(e));
+        lines.extend(some.filter(|e| crossed || !quiet(e)).map(line));
+    }
+    lines.retain(|line| line.value.chars().count() <= SHORT);
+    lines.iter().take(most).map(|line| glued(&format!("{} {}", line.label, line.value))).collect()
+}
+
+/// A quantile that is rarely the point.
+fn quiet(evidence: &Evidence) -> bool {
+    ["_min", "_p25", "_sum"].iter().any(|quantile| evidence.metric.ends_with(quantile))
+}
+
 /// Name of a measured thing: `shuffle_read_bytes_max` reads `shuffle read max`.
 #[must_use]
 pub fn label(evidence: &Evidence) -> String {
@@ -333,6 +408,12 @@ pub fn capital(text: &str) -> String {
         return text.to_owned();
     }
     format!("{}{}", first[..1].to_ascii_uppercase(), &text[1..])
+}
+
+/// A remedy without the `Or` that its label says already.
+#[must_use]
+pub fn alternative(text: &str) -> String {
+    text.strip_prefix("Or ").map_or_else(|| text.to_owned(), capital)
 }
 
 /// Slots: a whole number, or the time average with one digit.

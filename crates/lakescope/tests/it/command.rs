@@ -183,6 +183,34 @@ fn the_calculator_answers_in_both_forms() {
     assert!(err(&wrong).contains("not a size"));
 }
 
+const EXPLAIN: &str = "\
+== Physical Plan ==
+*(2) HashAggregate(keys=[customer_id#7L], functions=[sum(amount#9)])
++- Exchange hashpartitioning(customer_id#7L, 200), ENSURE_REQUIREMENTS, [plan_id=30]
+   +- *(1) HashAggregate(keys=[customer_id#7L], functions=[partial_sum(amount#9)])
+      +- *(1) Filter (isnotnull(amount#9) AND (amount#9 > 50.0))
+         +- *(1) ColumnarToRow
+            +- FileScan parquet lake.orders[customer_id#7L,amount#9] Batched: true, DataFilters: \
+[isnotnull(amount#9), (amount#9 > 50.0)], Format: Parquet, PartitionFilters: [], PushedFilters: \
+[IsNotNull(amount), GreaterThan(amount,50.0)], ReadSchema: struct<customer_id:bigint,amount:double>
+";
+
+#[test]
+fn a_pasted_plan_is_read_from_data_to_result() {
+    let folder = folder();
+    let text = out(&fed(folder.path(), &["plan", "-"], EXPLAIN.as_bytes()));
+    let (scan, shuffle) = (text.find("lake.orders").unwrap(), text.find("customer_id").unwrap());
+    assert!(scan < shuffle && text.contains("200"), "{text}");
+    let json = out(&fed(folder.path(), &["plan", "-", "--format", "json"], EXPLAIN.as_bytes()));
+    let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(answer["plan"]["stages"].as_array().unwrap().len(), 2);
+    let none = fed(folder.path(), &["plan", "-"], b"no plan here");
+    assert_eq!(none.status.code(), Some(2));
+    assert!(err(&none).contains("no plan in -"), "{}", err(&none));
+    let no_sql = run(folder.path(), &["plan", "--from", "app-1"]);
+    assert!(err(&no_sql).contains("no SQL in app-1"), "{}", err(&no_sql));
+}
+
 #[test]
 fn documents_come_from_the_commands() {
     let folder = folder();
@@ -191,7 +219,7 @@ fn documents_come_from_the_commands() {
     assert!(out(&run(folder.path(), &["rules"])).contains("LOW_PARALLELISM"));
     assert_eq!(run(folder.path(), &["rules", "NO_SUCH"]).status.code(), Some(2));
     assert!(out(&run(folder.path(), &["rules", "--settings"])).contains("skew_ratio"));
-    for command in ["diagnose", "shuffle", "rules", "completions", "man"] {
+    for command in ["diagnose", "plan", "compare", "shuffle", "rules", "completions", "man"] {
         let help = out(&run(folder.path(), &[command, "--help"]));
         assert!(help.contains("Example"), "{command}");
     }

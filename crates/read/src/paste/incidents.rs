@@ -147,7 +147,8 @@ fn goes_on(record: &mut Record, line: &str) -> bool {
     }
     // The exception that a log line announces stands below it without a head; one that follows
     // frames begins something new.
-    !(record.has_frames && !record.in_traceback && NEW_TRACE.is_match(line)) && !begins_new_task_line(line)
+    let begins_new_trace = record.has_frames && !record.in_traceback && NEW_TRACE.is_match(line);
+    !begins_new_trace && !begins_new_task_line(line)
 }
 
 fn begins_new_task_line(line: &str) -> bool {

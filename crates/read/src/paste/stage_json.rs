@@ -129,6 +129,7 @@ fn summary_facts(value: &Value) -> PastedSummary {
         null_share: number(&value["null_share_of_key"]).or_else(|| number(&value["null_share"])),
         peers_on_executor_ms: integer(&slowest["other_tasks_on_same_executor_median_ms"]),
         slowest_executor: slowest["executor"].as_str().map(str::to_owned),
+        slowest_attempt: u32_of(&slowest["attempt"]),
         ..PastedSummary::default()
     }
 }
@@ -285,9 +286,8 @@ fn is_rest_task(value: &Value) -> bool {
 
 /// `/stages/14/0/taskSummary`.
 fn rest_summary(value: &Value) -> Stage {
-    let mut stage = Stage::default();
-    stage.pasted = Some(PastedSummary { quantiles: rest_quantiles(value, 0), ..PastedSummary::default() });
-    stage
+    let summary = PastedSummary { quantiles: rest_quantiles(value, 0), ..PastedSummary::default() };
+    Stage { pasted: Some(summary), ..Stage::default() }
 }
 
 /// Lists of five by metric; those of input, output and shuffle stand in objects of their own.

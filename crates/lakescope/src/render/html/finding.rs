@@ -69,10 +69,9 @@ fn evidence(finding: &Finding, app: Option<&Application>) -> String {
     for item in &finding.excluded {
         html.push_str(&format!("<p class=\"why\"><b>Not {}:</b> {}</p>", say(&item.lookalike), say(&item.because)));
     }
-    if let Some(stage) = stage_of(finding, app).filter(|stage| tells(finding, stage)) {
-        html.push_str(&strip::strips(stage, app));
-    }
-    html.push_str(&evidence_table(finding));
+    let charts = stage_of(finding, app).filter(|stage| tells(finding, stage)).map(|stage| strip::strips(stage, app));
+    html.push_str(charts.as_deref().unwrap_or_default());
+    html.push_str(&evidence_table(finding, charts.is_some()));
     if let Some(because) = &finding.confidence_because {
         html.push_str(&format!("<p class=\"note\">{}: {}</p>", words::certainty(finding.confidence), say(because)));
     }
@@ -96,24 +95,25 @@ fn tells(finding: &Finding, stage: &Stage) -> bool {
     finding.estimate.is_some() || stage.quantiles(Metric::DurationMs).max >= LONG_MS
 }
 
-fn evidence_table(finding: &Finding) -> String {
-    if words::evidence(finding).next().is_none() {
+/// Evidence as a table; series of quantiles are left to the charts where these are drawn.
+fn evidence_table(finding: &Finding, charts: bool) -> String {
+    let mut lines = words::shown(finding);
+    lines.retain(|line| !(charts && line.series));
+    if lines.is_empty() {
         return String::new();
     }
-    let limits = words::evidence(finding).any(|e| e.threshold.is_some());
+    let limits = lines.iter().any(|line| line.limit.is_some());
     let mut rows = String::new();
-    for item in words::evidence(finding) {
-        let value = words::value(item);
-        let long = if value.chars().count() > 28 { "text" } else { "num" };
-        let over = item.threshold.is_some();
-        let limit = words::threshold(item).map(|t| say(&t)).unwrap_or_default();
+    for line in &lines {
+        let long = if line.value.chars().count() > 28 { "text" } else { "num" };
+        let over = if line.limit.is_some() { " x" } else { "" };
+        let limit = line.limit.as_deref().map(say).unwrap_or_default();
         let limit = if limits { format!("<td class=\"num dim\">{limit}</td>") } else { String::new() };
         rows.push_str(&format!(
-            "<tr><td class=\"soft\">{}</td><td class=\"{long}{}\">{}</td>{limit}<td class=\"dim\">{}</td></tr>",
-            say(&words::label(item)),
-            if over { " x" } else { "" },
-            say(&value),
-            say(&item.location)
+            "<tr><td class=\"soft\">{}</td><td class=\"{long}{over}\">{}</td>{limit}<td class=\"dim\">{}</td></tr>",
+            say(&line.label),
+            say(&line.value),
+            say(&line.location)
         ));
     }
     let limit = if limits { "<th class=\"num\">Limit</th>" } else { "" };

@@ -2,8 +2,7 @@
 
 use super::charts::{self, Scale};
 use super::say;
-use crate::render::words;
-use model::{Application, Bytes, Count, Evidence, Factor, Metric, Millis, Quantiles, Stage, Tasks, Value};
+use model::{Application, Bytes, Count, Factor, Metric, Millis, Quantiles, Stage, Tasks};
 
 /// Dots drawn at most; more would be one blot.
 const MOST_DOTS: usize = 1_500;
@@ -29,12 +28,13 @@ pub fn strips(stage: &Stage, app: Option<&Application>) -> String {
 
 /// A value as people say it.
 fn shown(metric: Metric, value: i64) -> String {
-    let unit = match metric {
-        Metric::DurationMs | Metric::GcMs | Metric::FetchWaitMs => return Millis(value).to_string(),
-        Metric::ShuffleRecordsRead | Metric::InputRecords => "rows",
-        _ => return Bytes(value.max(0) as u64).to_string(),
-    };
-    words::value(&Evidence { value: Value::Int(value), unit: unit.to_owned(), ..Evidence::default() })
+    let count = value.max(0) as u64;
+    match metric {
+        _ if value == 0 => "0".to_owned(),
+        Metric::DurationMs | Metric::GcMs | Metric::FetchWaitMs => Millis(value).to_string(),
+        Metric::ShuffleRecordsRead | Metric::InputRecords => Count(count).to_string(),
+        _ => Bytes(count).to_string(),
+    }
 }
 
 fn strip(stage: &Stage, app: Option<&Application>, metric: Metric, name: &str) -> String {
@@ -210,8 +210,7 @@ fn quantile_row(metric: Metric, name: &str, q: &Quantiles) -> String {
     let ratio = q.max_over_p75().map_or_else(|| "–".to_owned(), |r| Factor(r).to_string());
     let mut row = format!("<tr><td class=\"soft\">{name}</td>");
     for value in [q.min, q.p25, q.median, q.p75] {
-        let text = if value == 0 { "0".to_owned() } else { say(&shown(metric, value)) };
-        row.push_str(&format!("<td class=\"num\">{text}</td>"));
+        row.push_str(&format!("<td class=\"num\">{}</td>", say(&shown(metric, value))));
     }
     let (cell, factor) = if hit { ("num hit", "num x") } else { ("num", "num dim") };
     row.push_str(&format!(

@@ -67,7 +67,8 @@ fn counterfactuals(report: &Report, look: &Look) -> String {
             c if c > 0.0 => format!("+{}", Share(c)),
             c => format!("−{}", Share(-c)),
         };
-        let money = look.money.as_ref().map(|m| format!("<td class=\"num dim\">{}</td>", escaped(&m.of(other.core_ms))));
+        let money =
+            look.money.as_ref().map(|m| format!("<td class=\"num dim\">{}</td>", escaped(&m.of(other.core_ms))));
         rows.push_str(&format!(
             "<tr><td>{}</td><td class=\"bar\">{}</td><td class=\"num\">{}</td><td class=\"num dim\">{}</td>\
              <td class=\"num\">{}</td>{}</tr>",

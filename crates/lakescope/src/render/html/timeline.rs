@@ -204,7 +204,8 @@ impl<'a> Chart<'a> {
         let text = format!("{most:.0} of {peak:.0} slots busy for {time}");
         let x = (best.0 + best.1) as f64 / 2.0 / BINS as f64 * 100.0;
         let y = TOP + 16.0;
-        let _ = write!(svg, "<text class=\"note\" x=\"{x:.2}%\" y=\"{y}\" text-anchor=\"middle\">{}</text>", say(&text));
+        let _ =
+            write!(svg, "<text class=\"note\" x=\"{x:.2}%\" y=\"{y}\" text-anchor=\"middle\">{}</text>", say(&text));
     }
 
     fn row(&self, svg: &mut String, at: usize, executor: usize) {
@@ -234,7 +235,11 @@ impl<'a> Chart<'a> {
         let from = executor.added_ms.unwrap_or(self.start).clamp(self.start, end);
         let to = executor.removed_ms.unwrap_or(end).clamp(from, end);
         let (x, y) = (self.x(from), Self::y(at));
-        let _ = write!(svg, "<rect class=\"life\" x=\"{x:.2}%\" width=\"{:.2}%\" y=\"{y}\" height=\"{BAR}\"/>", self.x(to) - x);
+        let _ = write!(
+            svg,
+            "<rect class=\"life\" x=\"{x:.2}%\" width=\"{:.2}%\" y=\"{y}\" height=\"{BAR}\"/>",
+            self.x(to) - x
+        );
         // An executor that leaves in the last moments left with the application.
         if executor.removed_ms.is_some() && to < end - self.wall / 100 {
             let reason = executor.removed_reason.as_deref().unwrap_or("removed");

@@ -160,21 +160,10 @@ fn evidence(page: &mut Paper, finding: &Finding, detail: Detail) {
         return super::tables::evidence(page, finding, INDENT);
     }
     const SHOWN: usize = 4;
-    let numbers: Vec<String> = words::evidence(finding).take(SHOWN).map(said).collect();
+    let numbers = words::telling(finding, SHOWN);
     if !numbers.is_empty() {
         labelled(page, "shown by", &[span(Role::Plain, numbers.join(" · "))]);
     }
-}
-
-/// `shuffle read max 38.2 GiB`, short texts only: a whole message belongs to `--all`.
-fn said(evidence: &model::Evidence) -> String {
-    const SHORT: usize = 60;
-    let value = words::value(evidence);
-    let value = match value.char_indices().nth(SHORT) {
-        Some((end, _)) => format!("{}…", value[..end].trim_end()),
-        None => value,
-    };
-    words::glued(&format!("{} {value}", words::label(evidence)))
 }
 
 fn consequences(page: &mut Paper, chapter: &Chapter<'_>, detail: Detail) {
@@ -198,7 +187,7 @@ fn remedies(page: &mut Paper, finding: &Finding, detail: Detail) {
     };
     for (i, remedy) in finding.remedies.iter().take(shown).enumerate() {
         let label = if i == 0 { "fix" } else { "or" };
-        labelled(page, label, &[span(Role::Plain, words::glued(&remedy.text))]);
+        labelled(page, label, &[span(Role::Plain, words::glued(&words::alternative(&remedy.text)))]);
         let lines = match (detail, i) {
             (Detail::All, _) => usize::MAX,
             (Detail::Copy, 0) => 6,

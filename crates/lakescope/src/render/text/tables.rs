@@ -15,23 +15,24 @@ pub fn tables(report: &Report, look: &Look) -> Paper {
 
 /// Evidence of a finding: what, value, the line it crossed, where it stands.
 pub fn evidence(page: &mut Paper, finding: &Finding, indent: &str) {
-    let rows: Vec<[String; 4]> = words::evidence(finding)
-        .map(|e| {
-            let limit = words::threshold(e).map(|t| format!("over {t}")).unwrap_or_default();
-            [words::label(e), words::value(e), limit, e.location.clone()]
-        })
-        .collect();
-    let width = |i: usize, most: usize| rows.iter().map(|r| r[i].width()).max().unwrap_or(0).min(most);
-    let (label, value, limit) = (width(0, 34), width(1, 16), width(2, 16));
+    let rows = words::shown(finding);
+    let limited = |row: &words::Shown| row.limit.as_ref().map(|limit| format!("over {limit}")).unwrap_or_default();
+    let widest = |cell: &dyn Fn(&words::Shown) -> usize| rows.iter().filter(|r| !r.series).map(cell).max().unwrap_or(0);
+    let label = rows.iter().map(|r| r.label.width()).max().unwrap_or(0).min(34);
+    let (value, limit) = (widest(&|r| r.value.width()).min(16), widest(&|r| limited(r).width()).min(16));
     for row in &rows {
+        let lead = format!("{indent}{}  ", padded(&row.label, label));
         // A text that is wider than its column takes the line.
-        let lead = format!("{indent}{}  ", padded(&row[0], label));
-        let mut spans = vec![span(Role::Plain, nbsp(&padded(&row[1], value)))];
-        if limit > 0 {
-            spans.push(span(Role::Quiet, nbsp(&format!("  {}", padded(&row[2], limit)))));
+        let limited = limited(row);
+        let goes_on = !row.location.is_empty();
+        let pad = |text: &str, width| if goes_on { padded(text, width) } else { text.to_owned() };
+        let cell = if limited.is_empty() { pad(&row.value, value) } else { padded(&row.value, value) };
+        let mut spans = vec![span(Role::Plain, nbsp(&cell))];
+        if limit > 0 && !row.series && (goes_on || !limited.is_empty()) {
+            spans.push(span(Role::Quiet, nbsp(&format!("  {}", pad(&limited, limit)))));
         }
-        if !row[3].is_empty() {
-            spans.push(span(Role::Quiet, format!("\u{a0}\u{a0}{}", nbsp(&row[3]))));
+        if !row.location.is_empty() {
+            spans.push(span(Role::Quiet, format!("\u{a0}\u{a0}{}", nbsp(&row.location))));
         }
         page.flow(&[span(Role::Quiet, lead)], &spans);
     }
@@ -44,7 +45,7 @@ fn padded(text: &str, width: usize) -> String {
 /// Keeps short cells on their line; a long text may flow.
 fn nbsp(text: &str) -> String {
     const LONG: usize = 48;
-    if text.width() <= LONG { text.replace(' ', "\u{a0}") } else { text.to_owned() }
+    if text.width() <= LONG { text.replace(' ', "\u{a0}") } else { words::glued(text) }
 }
 
 fn core_time(page: &mut Paper, report: &Report, look: &Look) {
