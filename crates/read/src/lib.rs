@@ -39,8 +39,8 @@ use std::ops::ControlFlow;
 /// How to read a log.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bounds on memory and work. Of `max_memory_bytes`, three eighths are for the application:
-    /// beyond them plan texts, call stacks and later plans are left out, and a warning says so.
+    /// Bounds on memory and work. A quarter of `max_memory_bytes` is for the application:
+    /// beyond it plan texts, call stacks and later plans are left out, and a warning says so.
     pub limits: Limits,
     /// Parser threads.
     pub threads: NonZeroUsize,
@@ -88,7 +88,7 @@ pub enum Error {
 /// not be read.
 pub fn event_log(parts: Vec<Part>, options: &Options) -> Result<Application, Error> {
     let first_name = parts.first().map(|part| part.name.clone()).unwrap_or_default();
-    let for_model = options.limits.max_memory_bytes / 8 * 3;
+    let for_model = options.limits.max_memory_bytes / 4;
     let mut limits = options.limits.clone();
     limits.max_memory_bytes -= for_model;
     let source_options = source::Options { limits, threads: options.threads, progress: options.progress.clone() };

@@ -125,12 +125,8 @@ impl Facts {
             warnings.push(warning("LOG_TRUNCATED", text));
         }
         if let Some(line) = self.first_bad {
-            let (bad, lines) = (self.bad_in_middle, self.log.lines);
-            let text = format!(
-                "{bad} of {lines} lines cannot be read as events and were left out; the first is line {} of {}.",
-                line.number,
-                name(line.part)
-            );
+            let (bad, lines, name) = (self.bad_in_middle, self.log.lines, name(line.part));
+            let text = format!("{bad} of {lines} lines cannot be read, first line {} of {name}.", line.number);
             warnings.push(warning("LOG_EVENTS_DROPPED", text));
         }
         warnings
@@ -146,11 +142,12 @@ impl Facts {
         }
         warnings.extend(self.lost_events(lost, ended));
         if counts.backwards > 0 {
-            let text = format!("{} tasks finish before they start; their duration counts as 0.", counts.backwards);
+            let tasks = count(counts.backwards, "task");
+            let text = format!("{tasks} with a finish before the start; such a duration counts as 0.");
             warnings.push(warning("LOG_CLOCK", text));
         }
         if log.repeated_lines > 0 {
-            let text = format!("{} lines say again what was said before and were left out.", log.repeated_lines);
+            let text = format!("{} left out that repeat what was said before.", count(log.repeated_lines, "line"));
             warnings.push(warning("LOG_REPEATED", text));
         }
         warnings.extend(self.unknown_events());
@@ -158,17 +155,18 @@ impl Facts {
     }
 
     fn lost_events(&self, lost: Lost, ended: bool) -> Option<Warning> {
-        let without_end = if ended { lost.without_end } else { 0 };
-        let without_start = if self.log.starts_at_beginning { lost.without_start } else { 0 };
+        // A log that goes on, or begins in the middle, has half of some things by nature.
+        let at_end = |n| if ended { n } else { 0 };
+        let at_start = |n| if self.log.starts_at_beginning { n } else { 0 };
         let parts: Vec<String> = [
-            (without_end, "tasks started and never ended"),
-            (without_start, "tasks ended without a start"),
-            (lost.without_event, "tasks left no event although their stage completed"),
-            (lost.jobs_without_start, "jobs ended without a start"),
+            (at_end(lost.without_end), "task", "started and never ended"),
+            (at_start(lost.without_start), "task", "ended without a start"),
+            (lost.without_event, "task", "left no event although the stage completed"),
+            (at_start(lost.jobs_without_start), "job", "ended without a start and is left out"),
         ]
         .into_iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, what)| format!("{n} {what}"))
+        .filter(|(n, ..)| *n > 0)
+        .map(|(n, thing, what)| format!("{} {what}", count(n, thing)))
         .collect();
         let text = format!(
             "Events are missing: {}. Sums are lower bounds; a larger spark.scheduler.listenerbus.eventqueue.capacity \
@@ -187,7 +185,7 @@ impl Facts {
             kinds.iter().take(MAX_KINDS_NAMED).map(|(name, n)| format!("{} ({n})", short_name(name))).collect();
         let more = kinds.len().saturating_sub(MAX_KINDS_NAMED);
         let more = if more > 0 { format!(" and {more} other kinds") } else { String::new() };
-        let text = format!("{total} events of unknown kinds were passed over: {}{more}.", named.join(", "));
+        let text = format!("{} of unknown kinds passed over: {}{more}.", count(total, "event"), named.join(", "));
         (total > 0).then(|| warning("LOG_UNKNOWN", text))
     }
 }
@@ -199,12 +197,13 @@ fn part_warnings(part: &PartStats) -> Vec<Warning> {
     }
     let unnamed = part.damage_count - part.damages.len() as u64;
     if unnamed > 0 {
-        warnings.push(warning("LOG_TRUNCATED", format!("In {}: {unnamed} more damages.", part.name)));
+        warnings.push(warning("LOG_TRUNCATED", format!("In {}: {} more.", part.name, count(unnamed, "damage"))));
     }
     if let Some(longest) = part.long_lines.iter().map(|l| l.bytes).max() {
         let text = format!(
-            "{} lines of {} are longer than --max-line-bytes or --max-memory allow (up to {longest} bytes) and were left out.",
-            part.long_line_count, part.name
+            "{} of {} left out, longer than --max-line-bytes or --max-memory allow (up to {longest} bytes).",
+            count(part.long_line_count, "line"),
+            part.name
         );
         warnings.push(warning("LOG_EVENTS_DROPPED", text));
     }
@@ -221,6 +220,11 @@ impl super::Budget {
         );
         (!self.keep.texts).then(|| warning("LOG_LIMIT", text))
     }
+}
+
+/// `1 line`, `2 lines`.
+fn count(n: u64, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 fn warning(code: &str, text: String) -> Warning {

@@ -22,6 +22,8 @@ const TASK_BYTES: usize = 130;
 #[derive(Debug, Default)]
 pub(super) struct Work {
     jobs: BTreeMap<u32, Job>,
+    /// Ends of jobs that have not started (yet).
+    early_ends: BTreeMap<u32, JobEnd>,
     stages: Vec<StageSoFar>,
     positions: HashMap<(u32, u32), u32>,
     /// The last job that lists a stage.
@@ -32,7 +34,6 @@ pub(super) struct Work {
     ended: IdSet,
     /// Tasks that have started and not ended.
     running: HashMap<i64, Running>,
-    jobs_without_start: u64,
     pub counts: TaskCounts,
     /// Bytes of all tasks.
     task_bytes: usize,
@@ -56,10 +57,9 @@ pub(super) struct Lost {
     /// Started, never ended, and no other attempt did their work.
     pub without_end: u64,
     pub without_start: u64,
+    pub jobs_without_start: u64,
     /// Tasks that completed stages should have and that no event speaks of.
     pub without_event: u64,
-    /// Jobs that end and never started: their start was lost.
-    pub jobs_without_start: u64,
 }
 
 #[derive(Debug, Default)]
@@ -166,10 +166,8 @@ impl Work {
         let described: Vec<u32> = start.stages.iter().map(|s| s.id).filter(|id| !ids.contains(id)).collect();
         ids.extend(described);
         let last = start.stages.iter().max_by_key(|s| s.id).map(|s| texts.label(&s.name));
-        let job = self.jobs.entry(start.id).or_default();
-        job.id = start.id;
+        let job = self.jobs.entry(start.id).or_insert_with(|| new_job(start.id));
         job.submitted_ms = clock.see(start.time_ms);
-        job.status = StageStatus::Active;
         self.job_of_stage.extend(ids.iter().map(|&id| (id, start.id)));
         job.stages = ids;
         job.name = last.unwrap_or_default();
@@ -181,15 +179,18 @@ impl Work {
                 self.describe(at, info, texts);
             }
         }
+        if let Some(end) = self.early_ends.remove(&start.id) {
+            self.job_end(end, texts, clock);
+        }
     }
 
     pub fn job_end(&mut self, end: JobEnd, texts: &mut Interner, clock: &mut Clock) {
-        // As Spark does: an end of a job that never started says nothing of what it did.
+        let time_ms = clock.see(end.time_ms);
         let Some(job) = self.jobs.get_mut(&end.id) else {
-            self.jobs_without_start += 1;
+            self.early_ends.insert(end.id, end);
             return;
         };
-        job.completed_ms = clock.see(end.time_ms);
+        job.completed_ms = time_ms;
         job.status = match &*end.result.result {
             "JobSucceeded" => StageStatus::Complete,
             _ => StageStatus::Failed,
@@ -275,7 +276,8 @@ impl Work {
         let without_end = self.add_running_tasks();
         let jobs_of = jobs_of_stages(&self.jobs);
         let without_event = self.stages.iter().map(|s| self.tasks_missing(&s.stage)).sum();
-        let lost = Lost { without_end, without_start, without_event, jobs_without_start: self.jobs_without_start };
+        let jobs_without_start = self.early_ends.len() as u64;
+        let lost = Lost { without_end, without_start, jobs_without_start, without_event };
         let (stages, moved) = in_order(self.stages);
         let mut stages: Vec<Stage> = stages.into_iter().map(StageSoFar::finish).collect();
         for stage in &mut stages {
@@ -407,6 +409,10 @@ fn name_from_stages(jobs: &mut [Job], stages: &[Stage]) {
         let stage = last.and_then(|&id| stages.binary_search_by_key(&(id, 0), |s| (s.id, s.attempt)).ok());
         job.name = stage.map(|at| stages[at].name.clone()).unwrap_or_default();
     }
+}
+
+fn new_job(id: u32) -> Job {
+    Job { id, status: StageStatus::Active, ..Job::default() }
 }
 
 /// Puts a job in its place: the query, the stream, the run that it works for.

@@ -39,7 +39,7 @@ fn garbage_in_the_middle_is_counted_and_named() {
     ] {
         let app = read_lines(&[START, garbage, &task_end(0, 0, 0), END]);
         assert_eq!((app.log.bad_lines, codes(&app).contains(&"LOG_EVENTS_DROPPED")), (1, true), "{garbage:?}");
-        let text = "1 of 4 lines cannot be read as events and were left out; the first is line 2 of log.";
+        let text = "1 of 4 lines cannot be read, first line 2 of log.";
         assert_eq!((&*app.log.warnings[0].text, app.ended_ms), (text, Some(9_000)));
     }
 }
@@ -137,7 +137,7 @@ fn the_model_keeps_to_its_memory() {
         )
     };
     let log: String = (0..200).map(|id| sql(id) + "\n").collect();
-    let limits = Limits { max_memory_bytes: 16 << 20, ..Limits::default() };
+    let limits = Limits { max_memory_bytes: 24 << 20, ..Limits::default() };
     let options = Options { limits, ..Options::default() };
     let app = event_log(vec![Part::bytes("log", format!("{START}\n{log}").into_bytes())], &options).unwrap();
     assert_eq!((app.sql.len(), codes(&app)), (200, vec!["LOG_LIMIT"]));

@@ -42,7 +42,7 @@ fn lost_events_are_told_from_copies_that_lost_a_race() {
     assert_eq!(codes(&app), [""; 0]);
     let app = read_lines(&[START, &task_start(8, 0, 0), &task_end(9, 0, 1), END]);
     assert_eq!(codes(&app), ["LOG_EVENTS_DROPPED"]);
-    assert!(app.log.warnings[0].text.contains("1 tasks started and never ended, 1 tasks ended without a start"));
+    assert!(app.log.warnings[0].text.contains("1 task started and never ended, 1 task ended without a start"));
     let completed = stage_event("StageCompleted", 0, 0, 3, "");
     let app = read_lines(&[START, &task_start(8, 0, 0), &task_end(8, 0, 0), &completed, END]);
     assert!(app.log.warnings[0].text.contains("2 tasks left no event"), "{:?}", app.log.warnings);
@@ -92,6 +92,20 @@ fn stages_that_never_ran_are_skipped_once_their_job_has_ended() {
     // No properties on the stage's own event: those of its job.
     let stage = app.stage(2, 1).unwrap();
     assert_eq!((stage.sql, stage.description.as_deref(), stage.jobs.as_slice()), (Some(5), Some("d"), &[3][..]));
+}
+
+#[test]
+fn jobs_that_end_before_they_start_or_without_a_start() {
+    let end = |id| {
+        format!(
+            r#"{{"Event":"SparkListenerJobEnd","Job ID":{id},"Completion Time":8000,"Job Result":{{"Result":"JobSucceeded"}}}}"#
+        )
+    };
+    let start = r#"{"Event":"SparkListenerJobStart","Job ID":1,"Submission Time":1500,"Stage IDs":[]}"#;
+    let app = read_lines(&[START, &end(1), &end(2), start, END]);
+    let [job] = &app.jobs[..] else { panic!("{:?}", app.jobs) };
+    assert_eq!((job.id, job.status, job.completed_ms), (1, StageStatus::Complete, Some(8_000)));
+    assert!(app.log.warnings[0].text.contains("1 job ended without a start"), "{:?}", app.log.warnings);
 }
 
 #[test]
@@ -172,7 +186,7 @@ fn unknown_events_are_counted_and_named() {
     let unknown = r#"{"Event":"com.vendor.Thing","x":[1,{"y":null}]}"#;
     let app = read_lines(&[START, unknown, r#"{"Event":"com.vendor.Thing"}"#]);
     assert_eq!((app.log.unknown_events["com.vendor.Thing"], app.log.bad_lines), (2, 0));
-    assert_eq!(app.log.warnings[0].text, "2 events of unknown kinds were passed over: Thing (2).");
+    assert_eq!(app.log.warnings[0].text, "2 events of unknown kinds passed over: Thing (2).");
 }
 
 #[test]
