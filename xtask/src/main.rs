@@ -24,11 +24,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Task {
     /// Run every check and test: format, lints, tidy, unit and integration tests, fast acceptance
-    Test {
-        /// Leave out what needs a real Spark
-        #[arg(long)]
-        no_spark: bool,
-    },
+    Test,
     /// Run one acceptance line on real input, or list their names
     Accept {
         /// Name of the line; without one the names are listed
@@ -56,7 +52,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
-        Task::Test { no_spark } => test::run(!no_spark),
+        Task::Test => test::run(),
         Task::Accept { name: None, .. } => {
             accept::list();
             Ok(())

@@ -5,14 +5,14 @@ use anyhow::{Context, Result, bail};
 use std::process::Command;
 
 /// Runs all of it; ends with `N passed, N failed` over tests and acceptance lines.
-pub fn run(with_spark: bool) -> Result<()> {
+pub fn run() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     tidy::run()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
     cargo(&["clippy", "--package", "lakescope", "--no-default-features", "--locked", "--", "-D", "warnings"])?;
     docs::run(true)?;
     let mut total = tests()?;
-    for line in accept::fast(with_spark) {
+    for line in accept::fast() {
         total.add(&accept::run_one(line, &[])?);
     }
     println!("{} passed, {} failed, {} skipped", total.passed, total.failed, total.skipped);

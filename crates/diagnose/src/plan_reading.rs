@@ -361,9 +361,7 @@ fn details(plan: &Plan, at: usize) -> Vec<String> {
         Operator::Scan(scan) => scan_details(scan),
         Operator::Exchange(e) => vec![asked_by(e.origin).to_owned()],
         Operator::Filter { .. } => filter_details(plan, at),
-        Operator::Join(join) => {
-            join.condition.iter().map(|c| format!("condition {}", without_ids(c))).collect()
-        }
+        Operator::Join(join) => join.condition.iter().map(|c| format!("condition {}", without_ids(c))).collect(),
         Operator::Aggregate(a) if !a.functions.is_empty() => vec![format!("computes {}", list(&a.functions))],
         Operator::BroadcastExchange { mode } if !mode.is_empty() => vec![mode.clone()],
         Operator::Write { command, .. } => vec![command.clone()],
@@ -515,10 +513,7 @@ fn scan_notes(plan: &Plan, app: Option<&Application>, step: &Step, scan: &Scan, 
     }
     let useful: Vec<String> = scan.pushed.iter().flatten().filter(|f| !is_not_null(f)).cloned().collect();
     if !useful.is_empty() {
-        add(
-            NoteKind::Pushed,
-            format!("{name}: the source itself filters by {}.", without_ids(&useful.join(", "))),
-        );
+        add(NoteKind::Pushed, format!("{name}: the source itself filters by {}.", without_ids(&useful.join(", "))));
     }
     if scan.partitions == Some(1) {
         add(NoteKind::SinglePartition, format!("{name} is read by one task: numPartitions is 1."));

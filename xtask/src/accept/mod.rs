@@ -55,7 +55,6 @@ pub struct Line {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
     Always,
-    WithSpark,
     OnRequest,
 }
 
@@ -106,7 +105,7 @@ const LINES: &[Line] = &[
         name: "lab",
         about: "bad and repaired variants on real Spark [scale]",
         run: lab::run,
-        when: When::WithSpark,
+        when: When::OnRequest,
     },
 ];
 
@@ -118,8 +117,8 @@ pub fn list() {
 }
 
 /// The lines that the test command runs.
-pub fn fast(with_spark: bool) -> impl Iterator<Item = &'static Line> {
-    LINES.iter().filter(move |l| l.when == When::Always || (with_spark && l.when == When::WithSpark))
+pub fn fast() -> impl Iterator<Item = &'static Line> {
+    LINES.iter().filter(|l| l.when == When::Always)
 }
 
 /// Runs a line by name; an error when it failed.

@@ -33,11 +33,11 @@ mod fail_startup;
 mod fail_storage;
 mod fail_timeout;
 mod failed_work;
+#[cfg(test)]
+mod failure_tests;
 mod file_listing;
 mod file_small_read;
 mod file_small_write;
-#[cfg(test)]
-mod failure_tests;
 mod filter_not_pushed;
 mod gc_pressure;
 mod join_cartesian;
