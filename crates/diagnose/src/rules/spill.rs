@@ -12,7 +12,10 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let mut tasks = 0;
     for facts in &cx.stages {
         tasks += facts.n;
-        if let Some(spill) = Spill::of(cx, facts) {
+        // What tasks spilled before they failed is part of the failure.
+        if facts.n > 0
+            && let Some(spill) = Spill::of(cx, facts)
+        {
             out.push(draft(cx, facts, &spill));
         }
     }

@@ -43,10 +43,12 @@ fn slowest(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         if rerun || in_first_wave(cx, facts, row) || straggler_node::slow_executor_of(cx, facts, row).is_some() {
             return None;
         }
-    } else if facts.stage.pasted.as_ref()?.slowest_attempt.is_some_and(|n| n > 0) {
-        return None;
-    } else if facts.stage.pasted.as_ref()?.peers_on_executor_ms? as f64 >= cx.config.straggler_ratio * p75 as f64 {
-        return None;
+    } else {
+        let pasted = facts.stage.pasted.as_ref()?;
+        let slow_peers = pasted.peers_on_executor_ms? as f64 >= cx.config.straggler_ratio * p75 as f64;
+        if slow_peers || pasted.slowest_attempt.is_some_and(|n| n > 0) {
+            return None;
+        }
     }
     Some(draft(cx, facts, duration))
 }
