@@ -7,7 +7,7 @@
 
 use anyhow::{Context, Result};
 use diagnose::{Config, diagnose};
-use model::{Application, Finding, Report, Severity, Value};
+use model::{Finding, Report, Severity, Value};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -139,41 +139,11 @@ pub fn run(folder: &Path) -> Result<Outcome> {
     let ids = ids_by_kind(folder)?;
     let mut outcome = Outcome::default();
     for log in manifest(folder)? {
-        let app = read_log(&folder.join(&log.file))?;
+        let app = crate::logs::read_log(&folder.join(&log.file))?;
         let report = diagnose(&app, &Config::default());
         outcome.logs.push(judge(&log, &report, &ids, &mut outcome.scores));
     }
     Ok(outcome)
-}
-
-/// Reads the log in a file or a folder.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn read_log(path: &Path) -> Result<Application> {
-    use read::source::{Entry, Part, group};
-    let folder = path.is_dir();
-    let names: Vec<String> = match folder {
-        true => {
-            let listing: Vec<Entry> = std::fs::read_dir(path)?
-                .filter_map(|e| {
-                    let e = e.ok()?;
-                    let dir = path.file_name()?.to_string_lossy();
-                    let name = format!("{dir}/{}", e.file_name().to_string_lossy());
-                    Some(Entry { path: name, size: e.metadata().ok().map(|m| m.len()) })
-                })
-                .collect();
-            let logs = group(&listing).logs;
-            logs.into_iter().next().context("the folder holds no log")?.parts
-        }
-        false => vec![path.file_name().unwrap_or_default().to_string_lossy().into_owned()],
-    };
-    let base = path.parent().unwrap_or(Path::new(".")).to_owned();
-    let parts = names.into_iter().map(|name| {
-        let file = base.join(&name);
-        Part::new(name, None, move || Ok(Box::new(std::fs::File::open(&file)?)))
-    });
-    Ok(read::event_log(parts.collect(), &read::Options::default())?)
 }
 
 /// Holds a report against the labels of its log.
