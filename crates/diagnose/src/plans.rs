@@ -5,6 +5,7 @@ use crate::plan_text::{self, columns, disjuncts, unwrapped, without_ids};
 use crate::queries::short_source;
 use model::{Accumulator, Application, MetricKind, Operator, Plan, PlanNode, Scan};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What a filter's parts became in the scan below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -380,18 +381,41 @@ const TIMERS: [&str; 14] = [
     "dynamic partition pruning time",
 ];
 
-/// Time of each operator: its own timers where it has them; a whole-stage codegen's duration
-/// without those, and without the codegens that it pulls from, is shared among its remaining
-/// operators by the rows that they give.
+/// Time of each operator: its own timers where it has them; what is left of a stage's codegen
+/// time is shared among the operators without one by the rows that they give.
+///
+/// The `duration` of a whole-stage codegen runs from its first row asked for to its last, so the
+/// codegens of one stage overlap: the longest counts, and all own timers of the stage go off it.
 #[must_use]
 pub fn own_time(app: &Application, plan: &Plan) -> Vec<OwnTime> {
     let mut own: Vec<Option<OwnTime>> = (0..plan.nodes.len()).map(|at| timed(app, plan, at)).collect();
+    let ends = stage_ends(plan);
+    let mut codegens: BTreeMap<usize, i64> = BTreeMap::new();
     for (at, node) in plan.nodes.iter().enumerate() {
         if matches!(node.op, Operator::Codegen { .. }) && !node.photon {
-            share(app, plan, at, &mut own);
+            let longest = codegens.entry(ends[at]).or_default();
+            *longest = timer_ms(app, node, "duration").unwrap_or(0).max(*longest);
         }
     }
+    for (end, duration) in codegens {
+        let stage: Vec<usize> = (0..plan.nodes.len()).filter(|&at| ends[at] == end).collect();
+        share(app, plan, &stage, duration, &mut own);
+    }
     own.into_iter().flatten().collect()
+}
+
+/// The node that ends the stage of each node: the exchange that takes its rows, the root of its
+/// subquery, or the result.
+fn stage_ends(plan: &Plan) -> Vec<usize> {
+    let mut ends: Vec<usize> = (0..plan.nodes.len()).collect();
+    for at in 0..plan.nodes.len() {
+        let node = &plan.nodes[at];
+        let opens = matches!(node.op, Operator::Exchange(_) | Operator::BroadcastExchange { .. } | Operator::Subquery);
+        if let (Some(parent), false) = (node.parent, opens) {
+            ends[at] = ends[parent];
+        }
+    }
+    ends
 }
 
 fn timed(app: &Application, plan: &Plan, at: usize) -> Option<OwnTime> {
@@ -403,15 +427,16 @@ fn timed(app: &Application, plan: &Plan, at: usize) -> Option<OwnTime> {
     (!times.is_empty()).then(|| OwnTime { node: at, ms: times.iter().sum(), estimated: false })
 }
 
-/// Shares the duration of a codegen among its operators.
-fn share(app: &Application, plan: &Plan, codegen: usize, own: &mut [Option<OwnTime>]) {
-    let Some(duration) = timer_ms(app, &plan.nodes[codegen], "duration") else { return };
-    let (members, inputs) = members(plan, codegen);
-    let pulled: i64 = inputs.iter().filter_map(|&at| pulled_ms(app, plan, at, own)).sum();
-    let measured: i64 = members.iter().filter_map(|&at| own[at]).map(|t| t.ms).sum();
-    let rest = (duration - measured - pulled).max(0);
-    let untimed: Vec<usize> = members.into_iter().filter(|&at| own[at].is_none()).collect();
-    let weights: Vec<i64> = untimed.iter().map(|&at| row_count(app, plan, at).unwrap_or(0).max(1)).collect();
+/// Shares what own timers leave of a stage's codegen time among the operators in a codegen that
+/// have none.
+fn share(app: &Application, plan: &Plan, stage: &[usize], duration: i64, own: &mut [Option<OwnTime>]) {
+    // The driver's waiting for a broadcast is not time of the tasks that made it.
+    let in_tasks = |at: &&usize| !is_broadcast(&plan.nodes[**at].op);
+    let measured: i64 = stage.iter().filter(in_tasks).filter_map(|&at| own[at]).map(|t| t.ms).sum();
+    let rest = (duration - measured).max(0);
+    let shares = |&at: &usize| own[at].is_none() && plan.nodes[at].codegen.is_some() && !plan.nodes[at].op.is_wrapper();
+    let untimed: Vec<usize> = stage.iter().copied().filter(shares).collect();
+    let weights: Vec<i64> = untimed.iter().map(|&at| rows_through(app, plan, at).max(1)).collect();
     let total: i64 = weights.iter().sum();
     for (at, weight) in untimed.into_iter().zip(weights) {
         let ms = (rest as f64 * weight as f64 / total.max(1) as f64) as i64;
@@ -419,33 +444,18 @@ fn share(app: &Application, plan: &Plan, codegen: usize, own: &mut [Option<OwnTi
     }
 }
 
-/// The operators inside a codegen, and the nodes that they pull from.
-fn members(plan: &Plan, codegen: usize) -> (Vec<usize>, Vec<usize>) {
-    let (mut members, mut inputs) = (Vec::new(), Vec::new());
-    let mut open = plan.nodes[codegen].children.clone();
-    while let Some(at) = open.pop() {
-        if &*plan.nodes[at].name == "InputAdapter" {
-            inputs.extend(plan.nodes[at].children.iter().copied());
-            continue;
-        }
-        if !plan.nodes[at].op.is_wrapper() {
-            members.push(at);
-        }
-        open.extend(plan.nodes[at].children.iter().copied());
-    }
-    (members, inputs)
+fn is_broadcast(op: &Operator) -> bool {
+    matches!(op, Operator::BroadcastExchange { .. } | Operator::Subquery)
 }
 
-/// Time of what a codegen pulls from within its stage: the codegen below, a scan, a fetch.
-fn pulled_ms(app: &Application, plan: &Plan, input: usize, own: &[Option<OwnTime>]) -> Option<i64> {
-    let mut at = input;
+/// Rows that leave a node, those of its input where it does not count (projections).
+fn rows_through(app: &Application, plan: &Plan, node: usize) -> i64 {
+    let mut at = node;
     loop {
-        match &plan.nodes[at].op {
-            Operator::Codegen { .. } => return timer_ms(app, &plan.nodes[at], "duration"),
-            Operator::Exchange(_) => return timer_ms(app, &plan.nodes[at], "fetch wait time"),
-            Operator::BroadcastExchange { .. } | Operator::Reused => return None,
-            Operator::Scan(_) => return own[at].map(|t| t.ms),
-            _ => at = *plan.nodes[at].children.first()?,
+        if let Some(rows) = row_count(app, plan, at) {
+            return rows;
         }
+        let [only] = plan.nodes[at].children[..] else { return 0 };
+        at = only;
     }
 }

@@ -31,6 +31,10 @@ fn of_node(plan: &Plan, at: usize, known: &[Option<u64>], columns: Columns) -> O
     let node = &plan.nodes[at];
     let inputs: Option<Vec<u64>> = node.children.iter().map(|&c| known[c]).collect();
     let inputs = inputs?;
+    // A pasted plan leaves out parts (`+- ...`): an operator without its input is like no other.
+    if inputs.is_empty() && !matches!(node.op, Operator::Scan(_)) {
+        return None;
+    }
     let through = node.op.is_wrapper()
         || matches!(node.op, Operator::Sort { .. } | Operator::Reused)
         || columns == Columns::Ignore && matches!(node.op, Operator::Project { .. });

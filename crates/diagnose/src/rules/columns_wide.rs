@@ -17,7 +17,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     for query in queries::of_users(cx) {
         for (at, node) in query.nodes() {
             let Operator::Scan(scan) = &node.op else { continue };
-            let read = scan.columns.len();
+            let read = width(scan);
             let Some(used) = used(&query, at, scan).filter(|_| read >= WIDE && !scan.cut) else { continue };
             let share = used.len() as f64 / read as f64;
             if share < USED {
@@ -25,6 +25,11 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
             }
         }
     }
+}
+
+/// Columns read from the files: those of the read schema, where the text has it.
+fn width(scan: &Scan) -> usize {
+    if scan.schema.is_empty() { scan.columns.len() } else { scan.schema.len() }
 }
 
 /// Columns that are spoken of up to the first projection or aggregate, which says what is kept.
@@ -49,11 +54,11 @@ fn used(query: &Query<'_>, at: usize, scan: &Scan) -> Option<BTreeSet<String>> {
 
 fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, used: &BTreeSet<String>, share: f64) -> Draft {
     let name = queries::short_source(scan);
-    let title = format!("{} columns of {name} are read and {} are used", scan.columns.len(), used.len());
+    let title = format!("{} columns of {name} are read and {} are used", width(scan), used.len());
     let few: Vec<String> = used.iter().take(12).cloned().collect();
     let mut draft = Draft::new("COLUMNS_WIDE", title)
         .severity(Severity::Low)
-        .evidence("columns_read", scan.columns.len(), "columns")
+        .evidence("columns_read", width(scan), "columns")
         .over(WIDE as f64)
         .seen_at(query.location())
         .evidence("columns_used", used.len(), "columns")
@@ -66,6 +71,6 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, used: &BTr
         .place_node(cx, at, draft)
         .remedy(RemedyKind::Code, format!("Select the {} columns right after reading; keep the data in a columnar format, where the others are then not read", used.len()))
         .snippet(format!("spark.read.table(\"{}\").select({})", queries::sql_source(scan), few.iter().map(|c| format!("\"{c}\"")).collect::<Vec<_>>().join(", ")))
-        .computed(format!("{} of {} columns are used: {}", used.len(), scan.columns.len(), Share(share)))
+        .computed(format!("{} of {} columns are used: {}", used.len(), width(scan), Share(share)))
         .confirm("columns in ReadSchema")
 }

@@ -74,7 +74,6 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work, wanted: i64, sma
             &[Metric::DurationMs, Metric::RunMs, Metric::ShuffleReadBytes, Metric::InputBytes, Metric::OutputBytes],
         )
         .evidence("slots", slots, "slots")
-        .over(facts.n as f64)
         .evidence("stage_wall_ms", facts.wall_ms, "ms")
         .evidence("stage_wall_then_ms", then, "ms")
         .evidence("work_ms", total, "ms")

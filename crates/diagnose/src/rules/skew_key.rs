@@ -133,11 +133,25 @@ fn title(facts: &StageFacts<'_>, skew: &Skew, work: &Work) -> String {
         Millis(skew.duration_ms),
         Millis(facts.uneven().duration.median),
     );
-    match (work.key_words(), work.partitioning()) {
-        (Some(keys), Some(Partitioning::Range)) => format!("{what}: one range of {keys} holds most rows"),
-        (Some(keys), _) => format!("{what}: one value of {keys} holds most rows"),
-        (None, _) => format!("{what}: one key holds most rows"),
-    }
+    format!("{what}: {}", cause(skew, work, q.max as f64 / q.sum.max(1) as f64))
+}
+
+/// What the heavy task's data is: a partition far above the others holds one hot value, one that
+/// is a few times larger may hold several that met by chance.
+fn cause(skew: &Skew, work: &Work, share: f64) -> String {
+    let keys = work.key_words().unwrap_or_else(|| "the key".to_owned());
+    let one = skew.max >= 5 * skew.p75.max(1);
+    let (who, verb) = match (one, work.partitioning()) {
+        (_, Some(Partitioning::Range)) => (format!("one range of {keys}"), "holds"),
+        (true, _) => (format!("one value of {keys}"), "holds"),
+        (false, _) => (format!("a few values of {keys}"), "hold"),
+    };
+    let how_much = if share >= 0.5 { "most of the data" } else { "far more than the others" };
+    let split = match &work.join {
+        Some(join) if join.skew => ", even after adaptive execution split it",
+        _ => "",
+    };
+    format!("{who} {verb} {how_much}{split}")
 }
 
 fn evidence(draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
