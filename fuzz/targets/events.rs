@@ -2,21 +2,13 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 
-const HEADS: [&str; 8] = [
-    "SparkListenerTaskEnd",
-    "SparkListenerJobStart",
-    "SparkListenerStageCompleted",
-    "SparkListenerBlockUpdated",
-    "SparkListenerExecutorRemoved",
-    "SparkListenerEnvironmentUpdate",
-    "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart",
-    "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent",
-];
+/// Names of the events, given to the lines of an input in turn.
+const HEADS: &str = include_str!("../heads.txt");
 
 fuzz_target!(|data: &[u8]| {
     let mut log = b"{\"Event\":\"SparkListenerLogStart\",\"Spark Version\":\"4.0.1\"}\n".to_vec();
-    for (at, body) in data.split(|&b| b == b'\n').enumerate() {
-        log.extend(format!("{{\"Event\":\"{}\",", HEADS[at % HEADS.len()]).as_bytes());
+    for (body, head) in data.split(|&b| b == b'\n').zip(HEADS.lines().cycle()) {
+        log.extend(format!("{{\"Event\":\"{head}\",").as_bytes());
         log.extend(body);
         log.extend(b"}\n");
     }

@@ -9,7 +9,7 @@ fuzz_target!(|data: &[u8]| {
     let _ = read::source::group(&listing);
     let bytes: std::sync::Arc<[u8]> = data.into();
     let open = move || Ok(std::io::Cursor::new(bytes.clone()));
-    if let Ok(found) = read::source::zip_logs("a.zip", open) {
+    if let Ok(found) = read::source::zip_logs(open) {
         for (_, parts) in found.logs {
             let _ = read::event_log(parts, &read::Options::default());
         }

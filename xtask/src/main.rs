@@ -45,6 +45,9 @@ enum Task {
         /// Seconds for each parser
         #[arg(default_value_t = 600)]
         seconds: u64,
+        /// Begin from inputs of this tree only, and merge what is found into fuzz/corpus
+        #[arg(long)]
+        keep: bool,
     },
     /// Make the bundled sample again with real Spark
     Sample,
@@ -60,7 +63,7 @@ fn main() -> anyhow::Result<()> {
         Task::Accept { name: Some(name), arguments } => accept::run(&name, &arguments),
         Task::Tidy => tidy::run(),
         Task::Docs { check } => docs::run(check),
-        Task::Fuzz { seconds } => fuzz::run(seconds),
+        Task::Fuzz { seconds, keep } => fuzz::run(seconds, keep),
         Task::Sample => spark::sample(),
     }
 }
