@@ -24,7 +24,7 @@ const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-leve
 const MEMORY_MIB: u32 = 1_024;
 
 /// Bytes of the longest input.
-const INPUT_BYTES: usize = 64 << 10;
+const INPUT_BYTES: usize = 16 << 10;
 
 /// Bytes of the longest input that is kept in the tree.
 const KEPT_BYTES: usize = 4 << 10;
@@ -65,7 +65,7 @@ impl Lab {
         let folder = root().join("fuzz");
         let target = spark::target_folder().join("fuzz");
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--release", "--locked", "--target", &triple, "--target-dir"]);
+        build.args(["build", "--release", "--target", &triple, "--target-dir"]);
         spark::run(build.arg(&target).current_dir(&folder).env("RUSTFLAGS", FLAGS))?;
         let names = targets(&folder)?;
         let binaries = target.join(&triple).join("release");

@@ -6,7 +6,8 @@ use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use model::{Bytes, Confidence, EndReason, Incident, Origin, Severity};
 use regex::Regex;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Longest piece of a message that a title or a piece of evidence quotes.
 const QUOTED: usize = 240;
@@ -215,11 +216,15 @@ pub fn shortened(text: &str) -> String {
     }
 }
 
-/// The first match of a constant pattern.
+/// The first match of a constant pattern. Each is compiled once: that takes longer than looking.
 #[must_use]
-pub fn find<'t>(pattern: &str, text: &'t str) -> Option<regex::Captures<'t>> {
-    // Rules look once at a failure: compiling the pattern costs less than keeping it around.
-    Regex::new(pattern).ok()?.captures(text)
+pub fn find<'t>(pattern: &'static str, text: &'t str) -> Option<regex::Captures<'t>> {
+    static COMPILED: LazyLock<Mutex<HashMap<&'static str, Option<Regex>>>> = LazyLock::new(Mutex::default);
+    let compiled = {
+        let mut all = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(pattern).or_insert_with(|| Regex::new(pattern).ok()).clone()
+    };
+    compiled?.captures(text)
 }
 
 /// Bytes of `5.0 GB`, `1024.0 MiB`, `2147483648`.

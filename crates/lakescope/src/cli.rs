@@ -54,7 +54,7 @@ pub struct Global {
     /// When to colour [NO_COLOR is respected].
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,
-    /// Columns of text [default: the terminal's, else 100].
+    /// Columns of text [default: the terminal's, else $COLUMNS, else 100].
     #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..=1000))]
     pub width: Option<u16>,
     /// Print the answer only, no remarks.
@@ -78,13 +78,14 @@ pub enum Color {
 }
 
 impl Global {
-    /// Columns of text: as asked, else the terminal's up to 120, else 100.
+    /// Columns of text: as asked, else the terminal's up to 120, else those of `COLUMNS`, else 100.
     #[must_use]
     pub fn columns(&self) -> usize {
         const PIPED: usize = 100;
         const WIDEST: usize = 120;
         let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0).clamp(40, WIDEST));
-        self.width.map(usize::from).or_else(terminal).unwrap_or(PIPED)
+        let said = || std::env::var("COLUMNS").ok()?.parse::<usize>().ok().filter(|n| (20..=1000).contains(n));
+        self.width.map(usize::from).or_else(terminal).or_else(said).unwrap_or(PIPED)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where the answer goes: standard output, or a file that appears whole or not at all.
 
 use crate::cli::Color;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::Path;
 
@@ -38,11 +38,18 @@ fn write(text: &str, file: &Path) -> Result<()> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
+    if !folder.is_dir() {
+        bail!("cannot write {}: there is no folder {}", file.display(), folder.display());
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".lakescope-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut temporary = builder.tempfile_in(folder).with_context(cannot)?;
+    let mut temporary = builder
+        .tempfile_in(folder)
+        // The name of the temporary file would only confuse.
+        .map_err(|e| std::io::Error::from(e.kind()))
+        .with_context(cannot)?;
     temporary.write_all(text.as_bytes()).with_context(cannot)?;
     temporary.persist(file).map_err(|e| e.error).with_context(cannot)?;
     Ok(())

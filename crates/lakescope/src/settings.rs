@@ -24,7 +24,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Price of one core for an hour; costs are shown with it.
-    #[arg(long, value_name = "MONEY_PER_CORE_HOUR", value_parser = price)]
+    #[arg(long, value_name = "MONEY_PER_CORE_HOUR", value_parser = price, allow_negative_numbers = true)]
     pub rate: Option<f64>,
     /// Currency of the price: a sign or a code.
     #[arg(long, value_name = "CURRENCY")]
@@ -34,6 +34,7 @@ pub struct Options {
 fn price(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(price) if price.is_finite() && price >= 0.0 => Ok(price),
+        Ok(price) if price < 0.0 => Err("a price is not below 0".to_owned()),
         _ => Err("not a price such as 0.05".to_owned()),
     }
 }

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 /// Names of events, in the order in which the target `events` gives them to lines.
 const HEADS: &str = include_str!("../../../fuzz/heads.txt");
 
-/// Lines of one kind of event in an excerpt.
+/// Lines of one kind of event in an excerpt, and bytes of the longest: short inputs are tried more
+/// often.
 const OF_A_KIND: usize = 2;
+const LINE_BYTES: usize = 2 << 10;
 
 /// Seeds of each target. `own` ones are made of files of this tree only.
 pub fn all(own: bool) -> Result<BTreeMap<&'static str, Vec<Vec<u8>>>> {
@@ -46,7 +48,7 @@ fn excerpt(log: &[u8]) -> Vec<u8> {
     for line in log.split_inclusive(|&b| b == b'\n') {
         let count = seen.entry(head(line)).or_default();
         *count += 1;
-        if *count <= OF_A_KIND && out.len() + line.len() <= INPUT_BYTES {
+        if *count <= OF_A_KIND && line.len() <= LINE_BYTES && out.len() + line.len() <= INPUT_BYTES {
             out.extend(line);
         }
     }
@@ -61,7 +63,7 @@ fn head(line: &[u8]) -> &[u8] {
 /// One body for each name in `HEADS`: its first event without braces and name.
 fn bodies(log: &[u8]) -> Vec<u8> {
     let body = |name: &str| {
-        let line = log.split(|&b| b == b'\n').find(|l| head(l) == name.as_bytes() && l.len() < INPUT_BYTES / 4)?;
+        let line = log.split(|&b| b == b'\n').find(|l| head(l) == name.as_bytes() && l.len() <= LINE_BYTES)?;
         let start = br#"{"Event":"","#.len() + name.len();
         Some(line.get(start..line.len() - 1)?.to_vec())
     };

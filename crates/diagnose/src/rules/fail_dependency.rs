@@ -93,7 +93,9 @@ fn class_missing(f: &Failure<'_>, text: &str) -> Draft {
         ],
     );
     let what = if conflict { "another version is loaded" } else { "it is not on the class path" };
-    let title = format!("{missing}: {what} (library: {library})");
+    let class = Some(f.class()).filter(|class| !class.is_empty() && *class != missing);
+    let error = class.map_or_else(String::new, |class| format!("{class}: "));
+    let title = format!("{error}{missing}: {what} (library: {library})");
     let draft = f.draft(title).evidence("missing", missing, "").evidence("library", library, "").evidence(
         "class",
         f.class(),

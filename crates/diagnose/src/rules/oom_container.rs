@@ -19,8 +19,8 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
 
 /// `5.0 GB of 4.2 GB virtual memory used`: used and limit, as written.
 fn usage(text: &str, kind: &str) -> Option<(String, String)> {
-    let pattern = format!(r"(\d[\d.]* ?[KMGT]?i?B?) of (\d[\d.]* ?[KMGT]?i?B?) {kind} memory used");
-    let found = find(&pattern, text)?;
+    let before = &text[..text.find(&format!(" {kind} memory used"))?];
+    let found = find(r"(\d[\d.]* ?[KMGT]?i?B?) of (\d[\d.]* ?[KMGT]?i?B?)$", before)?;
     Some((found[1].to_owned(), found[2].to_owned()))
 }
 

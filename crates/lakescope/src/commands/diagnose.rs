@@ -2,13 +2,14 @@
 
 use crate::cli::Global;
 use crate::commands::reading::Reading;
-use crate::inputs::{self, Findings, Found};
+use crate::inputs::{self, Content, Findings, Found};
 use crate::render::{self, Look, Money};
 use crate::{output, settings};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use diagnose::Config;
 use model::{Application, PasteKind, Report, Severity};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -92,11 +93,12 @@ pub enum Level {
 
 pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
     let config = settings::load(&args.settings)?;
-    let session = Session { args, global, config };
+    let session = Session { args, global, config, unread: Cell::new(false) };
     let found = session.find()?;
     let answer = session.answer(found)?;
     output::put(&answer.text, args.output.as_deref(), global.color)?;
     Ok(match args.fail_on {
+        _ if session.unread.get() => ExitCode::from(2),
         Some(level) if answer.worst >= Some(level.into()) => ExitCode::from(1),
         _ => ExitCode::SUCCESS,
     })
@@ -112,6 +114,8 @@ struct Session<'a> {
     args: &'a Args,
     global: &'a Global,
     config: Config,
+    /// Whether an input could not be read while others could.
+    unread: Cell<bool>,
 }
 
 impl Session<'_> {
@@ -120,7 +124,11 @@ impl Session<'_> {
         let as_text = self.args.kind.is_some_and(|kind| kind != Kind::Log);
         let mut all = Findings::default();
         for input in &self.args.inputs {
-            all.extend(inputs::find(input, as_text)?);
+            match inputs::find(input, as_text) {
+                Ok(found) => all.extend(found),
+                Err(error) if self.args.inputs.len() == 1 => return Err(error),
+                Err(error) => self.left_out(&error),
+            }
         }
         for (name, why) in &all.skipped {
             if self.global.verbose {
@@ -132,11 +140,20 @@ impl Session<'_> {
         {
             bail!("cannot read {name}: it {why} (--strict)");
         }
+        if all.found.is_empty() && self.unread.get() {
+            bail!("none of the {} inputs can be read", self.args.inputs.len());
+        }
         if all.found.is_empty() {
             let why = all.skipped.first().map(|(name, why)| format!("; {name} {why}")).unwrap_or_default();
             bail!("no event log in {}{why}", self.args.inputs.join(", "));
         }
         Ok(all.found)
+    }
+
+    /// Names an input that is not among the answers; the exit code tells it, too.
+    fn left_out(&self, error: &anyhow::Error) {
+        self.unread.set(true);
+        output::complain(self.global.color, "error", &format!("{error:#}"));
     }
 
     fn answer(&self, mut found: Vec<Found>) -> Result<Answer> {
@@ -145,12 +162,25 @@ impl Session<'_> {
         }
         match (found.len(), found.pop()) {
             (1, Some(one)) => {
+                let name = one.name.clone();
                 let app = self.read(one)?;
                 let report = diagnose::diagnose(&app, &self.config);
+                self.says_something(&name, &app, &report)?;
                 self.one(&report, &app)
             }
             (_, last) => self.many(found.into_iter().chain(last).collect()),
         }
+    }
+
+    /// A text in which nothing was recognised is no healthy run.
+    fn says_something(&self, name: &str, app: &Application, report: &Report) -> Result<()> {
+        let question = app.pasted.as_ref().is_some_and(|p| p.kind == PasteKind::Question);
+        if question && report.findings.is_empty() && self.args.kind != Some(Kind::Question) {
+            bail!(
+                "nothing to diagnose in {name}: it holds no event log, plan, stack trace, stage figures or streaming progress; --kind says what it is"
+            );
+        }
+        Ok(())
     }
 
     /// The one application asked for. Names are tried first, so that others need not be read.
@@ -210,6 +240,9 @@ impl Session<'_> {
     }
 
     fn read(&self, found: Found) -> Result<Application> {
+        if self.args.kind == Some(Kind::Log) && matches!(found.content, Content::Text(_)) {
+            bail!("cannot read {}: it is no Spark event log; leave out --kind to have it detected", found.name);
+        }
         let kind = self.args.kind.and_then(Kind::of_paste);
         self.args.reading.read(found, kind, self.global)
     }

@@ -15,14 +15,14 @@ use std::time::Instant;
 #[command(next_help_heading = "Reading")]
 pub struct Reading {
     /// Memory for reading; what does not fit is left out and named.
-    #[arg(long, value_name = "SIZE", value_parser = cli::size)]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub max_memory: Option<i64>,
     /// Longest line that is read.
     #[arg(long, value_name = "SIZE", value_parser = cli::size)]
     pub max_line_bytes: Option<i64>,
     /// Threads that parse [default: one a core].
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
     /// Fail when anything of a log could not be read.
     #[arg(long)]
     pub strict: bool,
@@ -36,7 +36,7 @@ impl Reading {
     pub fn read(&self, found: Found, kind: Option<PasteKind>, global: &Global) -> Result<Application> {
         let begun = Instant::now();
         let mut app = match found.content {
-            Content::Text(text) => return Ok(read::paste::read(&text, kind)),
+            Content::Text(text) => return pasted(&found.name, &text, kind),
             Content::Log(parts) => {
                 let total = parts.iter().map(|part| part.size).sum::<Option<u64>>().unwrap_or_default();
                 let options = self.options();
@@ -82,8 +82,34 @@ impl Reading {
         if let Some(bytes) = self.max_line_bytes {
             limits.max_line_bytes = bytes.unsigned_abs();
         }
-        let threads = self.threads.unwrap_or(read::Options::default().threads);
+        let asked = self.threads.and_then(|n| NonZeroUsize::new(n.into()));
+        let threads = asked.unwrap_or(read::Options::default().threads);
         read::Options { limits, threads, strict: self.strict, progress: Progress::default() }
+    }
+}
+
+/// Reads a text. One that holds nothing to judge is an error, so that a wrong file does not pass
+/// for a healthy run; with `kind` it must hold that.
+fn pasted(name: &str, text: &str, kind: Option<PasteKind>) -> Result<Application> {
+    let app = read::paste::read(text, kind);
+    let of = app.pasted.as_ref();
+    let missing = match kind {
+        Some(PasteKind::Plan) if of.is_none_or(|p| p.plans.is_empty()) => "no query plan",
+        Some(PasteKind::Stack) if of.is_none_or(|p| p.incidents.is_empty()) => "no stack trace and no error",
+        Some(PasteKind::StageMetrics) if app.stages.is_empty() => "no figures of a stage",
+        Some(PasteKind::Streaming) if app.streams.is_empty() => "no progress of a streaming query",
+        _ => return Ok(app),
+    };
+    bail!("cannot read {name}: there is {missing} in it; leave out --kind to have it detected")
+}
+
+/// Memory below which the reader's own buffers would not fit.
+const LEAST_MEMORY: i64 = 32 << 20;
+
+fn memory(text: &str) -> Result<i64, String> {
+    match cli::size(text)? {
+        bytes if bytes < LEAST_MEMORY => Err("reading needs at least 32MB".to_owned()),
+        bytes => Ok(bytes),
     }
 }
 

@@ -34,14 +34,28 @@ impl Place for Folder {
 }
 
 pub fn find(path: &Path, as_text: bool) -> Result<Findings> {
-    let cannot = || format!("cannot read {}", path.display());
-    let about = std::fs::metadata(path).with_context(cannot)?;
+    if path.as_os_str().is_empty() {
+        bail!("cannot read an input without a name: give a file, a folder, an address, or - for standard input");
+    }
+    let about = match std::fs::metadata(path) {
+        Ok(about) => about,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            bail!("cannot read {}: there is no such file or folder{}", path.display(), nearest(path))
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
     if about.is_dir() {
         return folder(path);
     }
     let (parent, file) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
     let Some(file) = file.to_str() else { return odd_name(path, about.len(), as_text) };
     single(&Folder(parent.to_owned()), file, Some(about.len()), as_text)
+}
+
+/// The first folder above that is there, which tells where a path goes wrong.
+fn nearest(path: &Path) -> String {
+    let above = path.ancestors().skip(1).find(|p| !p.as_os_str().is_empty() && p.is_dir());
+    above.map_or(String::new(), |folder| format!("; {} is there", folder.display()))
 }
 
 /// A file whose name is no Unicode: it has no text form, so it is opened by its bytes.
@@ -62,6 +76,7 @@ fn folder(path: &Path) -> Result<Findings> {
     if all.found.is_empty() {
         match (listing.len(), all.skipped.first()) {
             (0, _) | (_, None) => bail!("no event log in {name}: the folder is empty"),
+            (1, Some((first, why))) => bail!("no event log in {name}: its one file, {first}, {why}"),
             (n, Some((first, why))) => bail!("no event log in {name}: none of {n} files is one; {first} {why}"),
         }
     }

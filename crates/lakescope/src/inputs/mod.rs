@@ -59,7 +59,7 @@ trait Place {
     fn seekable(&self, path: &str) -> Result<File>;
 }
 
-/// Finds what an input holds: `-`, a path or a URL. With `as_text`, nothing but a log is refused.
+/// Finds what an input holds: `-`, a path or a URL. With `as_text` a log is refused.
 ///
 /// # Errors
 /// When it cannot be opened or listed, or holds nothing that can be read.
@@ -151,7 +151,10 @@ fn named(name: String, part: Part, looked: &Probe, as_text: bool) -> Result<Find
     let in_progress = name.ends_with(".inprogress");
     let content = match looked.looks_like {
         LooksLike::EventLog if !as_text => Content::Log(vec![part]),
-        LooksLike::EventLog | LooksLike::Text => Content::Text(text(&name, part)?),
+        LooksLike::EventLog => {
+            bail!("cannot read {name} as text: it is a Spark event log; `lakescope diagnose {name}` reads it")
+        }
+        LooksLike::Text => Content::Text(text(&name, part)?),
         other => bail!("cannot read {name}: it {}", not_a_log(other)),
     };
     let found = Found { name, content, notes: Vec::new(), in_progress };

@@ -2,7 +2,7 @@
 
 use super::text::paper::{Paper, Role, span};
 use super::{Look, clean_report, one_line, words};
-use model::{Millis, Report};
+use model::{Millis, Report, Severity};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
@@ -22,7 +22,8 @@ fn row(report: &Report) -> Row {
         (id, name) if name.is_empty() || id == name => id.to_owned(),
         (id, name) => format!("{id} · {name}"),
     };
-    let first = report.findings.first();
+    // A saving beside "nothing stands out" would contradict it.
+    let first = report.findings.first().filter(|_| report.summary.severity.is_some_and(|s| s > Severity::Info));
     let saves = first.and_then(|f| words::saved(f, app.wall_ms, None)).and_then(|s| s.time);
     let ran = if app.wall_ms > 0 { Millis(app.wall_ms).to_string() } else { "–".to_owned() };
     Row {

@@ -100,7 +100,7 @@ pub fn place(scope: &Scope) -> Vec<String> {
         None => parts.extend(listed("SQL", &scope.sqls)),
     }
     parts.extend(scope.node.clone());
-    parts.extend(scope.task.map(|task| format!("task {task}")));
+    parts.extend(scope.task.map(|task| format!("TID {task}")));
     parts.extend(scope.executor.as_ref().map(|executor| format!("executor {executor}")));
     parts.extend(listed("RDD", &scope.rdds));
     parts.extend(scope.source_line.clone());
@@ -122,7 +122,12 @@ fn listed<T: ToString>(what: &str, ids: &[T]) -> Option<String> {
 /// Evidence to show. What the estimate says is said with the saving, not once more.
 pub fn evidence(finding: &Finding) -> impl Iterator<Item = &Evidence> {
     let said = |metric: &str| metric == "wall_ms" || metric.starts_with("saved_ms");
-    finding.evidence.iter().filter(move |e| !said(&e.metric))
+    let empty = |value: &Value| match value {
+        Value::Text(text) => text.is_empty(),
+        Value::Texts(texts) => texts.is_empty(),
+        Value::Int(_) | Value::Float(_) => false,
+    };
+    finding.evidence.iter().filter(move |e| !said(&e.metric) && !empty(&e.value))
 }
 
 /// A line of evidence as it is shown.
@@ -132,7 +137,7 @@ pub struct Shown {
     pub label: String,
     /// The value, or the values of a series of quantiles.
     pub value: String,
-    /// The line it crossed.
+    /// The line it crossed: `over 30 s`, `under 3 MiB`.
     pub limit: Option<String>,
     /// Where it stands.
     pub location: String,
@@ -207,6 +212,11 @@ pub fn label(evidence: &Evidence) -> String {
     if matches!(evidence.unit.as_str(), "ms" | "bytes") && words.len() > 1 {
         words.retain(|word| *word != evidence.unit);
     }
+    match words[..] {
+        ["ms"] => return "time".to_owned(),
+        ["bytes"] => return "size".to_owned(),
+        _ => {}
+    }
     let said: Vec<&str> = words.into_iter().map(spelled).collect();
     super::one_line(&said.join(" "))
 }
@@ -237,23 +247,40 @@ pub fn value(evidence: &Evidence) -> String {
     }
 }
 
-/// The unit, left out where the label says it already (`tasks`, `rows`).
+/// The unit, left out where the label says it already (`tasks`, `task count`, `data sets`).
 fn unit(evidence: &Evidence) -> &str {
     let unit = evidence.unit.as_str();
-    let said = !matches!(unit, "ms" | "bytes" | "ratio" | "share") && evidence.metric.split('_').any(|w| w == unit);
-    if said { "" } else { unit }
+    let measure = matches!(unit, "" | "ms" | "bytes" | "ratio" | "share");
+    let label = format!(" {} ", evidence.metric.replace('_', " "));
+    let said = |noun: &str| label.contains(&format!(" {noun} "));
+    if !measure && (said(unit) || said(singular(unit))) { "" } else { unit }
 }
 
-/// The line that the value crossed, in the value's own unit.
+/// The line that the value crossed, in the value's own unit, and from which side.
 #[must_use]
 pub fn threshold(evidence: &Evidence) -> Option<String> {
-    evidence.threshold.map(|t| number(t, unit(evidence)))
+    let limit = evidence.threshold?;
+    let side = match evidence.value {
+        Value::Int(value) if (value as f64) < limit => "under",
+        Value::Float(value) if value < limit => "under",
+        _ => "over",
+    };
+    Some(format!("{side} {}", number(limit, unit(evidence))))
+}
+
+/// `task` of `tasks`, `batch` of `batches`; other words as they are.
+fn singular(plural: &str) -> &str {
+    match plural.strip_suffix("es") {
+        Some(stem) if stem.ends_with("ch") || stem.ends_with("sh") => stem,
+        _ => plural.strip_suffix('s').filter(|stem| stem.len() > 2 && !plural.contains('/')).unwrap_or(plural),
+    }
 }
 
 fn number(x: f64, unit: &str) -> String {
     match unit {
         "ms" => Millis(x as i64).to_string(),
         "bytes" if x >= 0.0 => Bytes(x as u64).to_string(),
+        "bytes" => counted(x, ""),
         "ratio" => Factor(x).to_string(),
         "share" => Share(x).to_string(),
         _ => counted(x, unit),
@@ -266,6 +293,7 @@ fn counted(x: f64, unit: &str) -> String {
         true => Count(x as u64).to_string(),
         false => Factor(x).to_string().trim_end_matches([' ', '×']).to_owned(),
     };
+    let unit = if x == 1.0 { singular(unit) } else { unit };
     if matches!(unit, "" | "count") { figure } else { format!("{figure} {}", super::one_line(unit)) }
 }
 
@@ -385,15 +413,21 @@ pub fn facts(report: &Report, money: Option<&Money>) -> Vec<(&'static str, Strin
         facts.push(("ran", format!("{least}{}", Millis(app.wall_ms))));
     }
     if report.summary.slots > 0.0 {
-        let whole = (report.summary.slots - report.summary.slots.round()).abs() < 0.05;
-        let label = if whole { "slots" } else { "slots on average" };
-        facts.push((label, slots(report.summary.slots)));
+        let shown = slots(report.summary.slots);
+        let label = match shown.as_str() {
+            "1" => "slot",
+            _ if shown.contains('.') => "slots on average",
+            _ => "slots",
+        };
+        facts.push((label, shown));
     }
     if app.counts.tasks > 0 {
-        facts.push(("tasks", Count(app.counts.tasks).to_string()));
+        let label = if app.counts.tasks == 1 { "task" } else { "tasks" };
+        facts.push((label, Count(app.counts.tasks).to_string()));
     }
     if app.counts.task_attempts_failed > 0 {
-        facts.push(("failed attempts", Count(app.counts.task_attempts_failed).to_string()));
+        let label = if app.counts.task_attempts_failed == 1 { "failed attempt" } else { "failed attempts" };
+        facts.push((label, Count(app.counts.task_attempts_failed).to_string()));
     }
     facts.extend(busy(report).map(|share| ("of core time used", Share(share).to_string())));
     facts.extend(money.map(|money| ("cost", money.of(core_total_ms(report)))));
@@ -470,9 +504,22 @@ mod tests {
             ("exit_code", Value::Int(137), "", "exit code 137"),
             ("error_class", Value::Text("A\nB".into()), "", "error class A B"),
             ("rate", Value::Float(1.5), "rows/s", "rate 1.5 rows/s"),
+            ("task_count", Value::Int(8), "tasks", "task count 8"),
+            ("data_sets", Value::Int(2), "data sets", "data sets 2"),
+            ("lost", Value::Int(1), "batches", "lost 1 batch"),
+            ("ms", Value::Int(69_000), "ms", "time 1 m 09 s"),
+            ("threshold", Value::Int(-1), "bytes", "threshold -1"),
         ] {
             let evidence = evidence(metric, given, unit);
             assert_eq!(format!("{} {}", label(&evidence), value(&evidence)), shown);
+        }
+    }
+
+    #[test]
+    fn limits_say_from_which_side_they_were_crossed() {
+        for (value, said) in [(Value::Int(312 << 10), "under 10 MiB"), (Value::Int(20 << 20), "over 10 MiB")] {
+            let given = Evidence { threshold: Some(f64::from(10 << 20)), ..evidence("side", value, "bytes") };
+            assert_eq!(threshold(&given).as_deref(), Some(said));
         }
     }
 

@@ -62,6 +62,37 @@ fn a_file_url_is_a_path() {
 }
 
 #[test]
+fn a_text_without_anything_to_judge_is_no_healthy_run() {
+    let folder = folder();
+    std::fs::write(folder.path().join("words.txt"), "hello world\n").unwrap();
+    std::fs::write(folder.path().join("a.json"), "{\"a\":1}\n").unwrap();
+    for (args, said) in [
+        (&["words.txt"][..], "nothing to diagnose in words.txt"),
+        (&["a.json"], "nothing to diagnose in a.json"),
+        (&["words.txt", "--kind", "log"], "it is no Spark event log"),
+        (&["words.txt", "--kind", "plan"], "there is no query plan in it"),
+        (&["app-1", "--kind", "plan"], "it is a Spark event log"),
+        (&["app-1", "--max-memory", "10"], "at least 32MB"),
+        (&["app-1", "--threads", "0"], "0 is not in 1..=1024"),
+        (&["app-1", "--rate", "-5"], "a price is not below 0"),
+        (&["app-1", "-o", "no/such/x.html"], "there is no folder no/such"),
+    ] {
+        let output = run(folder.path(), &[&["diagnose"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(err(&output).contains(said), "{args:?}: {}", err(&output));
+    }
+}
+
+#[test]
+fn what_can_be_read_among_others_is_reported() {
+    let folder = folder();
+    let output = run(folder.path(), &["diagnose", "app-1", "missing"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(out(&output).contains("orders"), "{}", out(&output));
+    assert!(err(&output).contains("there is no such file or folder"), "{}", err(&output));
+}
+
+#[test]
 fn what_cannot_be_read_ends_with_2_and_says_what_to_do() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("empty")).unwrap();

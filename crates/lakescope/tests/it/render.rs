@@ -13,7 +13,10 @@ fn golden(name: &str, actual: &str) {
         return;
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(expected == actual, "{name} differs (UPDATE=1 writes it anew):\n{actual}");
+    let differ = expected.lines().zip(actual.lines()).find(|(old, new)| old != new);
+    let short = |line: &str| line.chars().take(300).collect::<String>();
+    let differ = differ.map(|(old, new)| format!("- {}\n+ {}", short(old), short(new)));
+    assert!(expected == actual, "{name} differs (UPDATE=1 writes it anew):\n{}", differ.unwrap_or_default());
 }
 
 fn plain(text: &str) -> String {

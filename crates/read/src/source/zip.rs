@@ -83,7 +83,7 @@ impl ZipError {
     fn from_zip(error: zip::result::ZipError) -> ZipError {
         match error {
             zip::result::ZipError::Io(e) if e.kind() != io::ErrorKind::UnexpectedEof => ZipError::Io(e),
-            other => ZipError::Damaged(other.to_string()),
+            other => ZipError::Damaged(format!("{other}; it is cut off or no zip archive")),
         }
     }
 }

@@ -116,7 +116,9 @@ fn title(page: &mut Paper, chapter: &Chapter<'_>, report: &Report, look: &Look, 
     let repeated = chapter.number == 1 && detail > Detail::Title && root.title == report.summary.sentence;
     let mut head = vec![span(Role::Strong, words::glued(&root.title))];
     if detail == Detail::Title {
-        if let Some(time) = saved.and_then(|s| s.time) {
+        // A title that ends in its saving is enough.
+        let said = root.evidence.iter().any(|e| e.metric == "wall_ms");
+        if let Some(time) = saved.filter(|_| !said).and_then(|s| s.time) {
             head.push(span(Role::Quiet, format!("  {}", words::glued(&time))));
         }
         page.flow(&lead, &head);

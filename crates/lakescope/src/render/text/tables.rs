@@ -16,9 +16,9 @@ pub fn tables(report: &Report, look: &Look) -> Paper {
 /// Evidence of a finding: what, value, the line it crossed, where it stands.
 pub fn evidence(page: &mut Paper, finding: &Finding, indent: &str) {
     let rows = words::shown(finding);
-    let limited = |row: &words::Shown| row.limit.as_ref().map(|limit| format!("over {limit}")).unwrap_or_default();
+    let limited = |row: &words::Shown| row.limit.clone().unwrap_or_default();
     let widest = |cell: &dyn Fn(&words::Shown) -> usize| rows.iter().filter(|r| !r.series).map(cell).max().unwrap_or(0);
-    let label = rows.iter().map(|r| r.label.width()).max().unwrap_or(0).min(34);
+    let label = rows.iter().map(|r| r.label.width()).max().unwrap_or(0).min(40);
     let (value, limit) = (widest(&|r| r.value.width()).min(16), widest(&|r| limited(r).width()).min(16));
     for row in &rows {
         let lead = format!("{indent}{}  ", padded(&row.label, label));
@@ -27,7 +27,10 @@ pub fn evidence(page: &mut Paper, finding: &Finding, indent: &str) {
         let goes_on = !row.location.is_empty();
         let pad = |text: &str, width| if goes_on { padded(text, width) } else { text.to_owned() };
         let cell = if limited.is_empty() { pad(&row.value, value) } else { padded(&row.value, value) };
-        let mut spans = vec![span(Role::Plain, nbsp(&cell))];
+        // A series breaks between its quantiles only.
+        let unbroken: Vec<String> = cell.split(" · ").map(|part| part.replace(' ', "\u{a0}")).collect();
+        let cell = if row.series { unbroken.join(" · ") } else { nbsp(&cell) };
+        let mut spans = vec![span(Role::Plain, cell)];
         if limit > 0 && !row.series && (goes_on || !limited.is_empty()) {
             spans.push(span(Role::Quiet, nbsp(&format!("  {}", pad(&limited, limit)))));
         }
