@@ -46,10 +46,12 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, files: i64
         (_, s) if s >= 0.01 => Severity::Low,
         _ => Severity::Info,
     };
+    let partitions = query.metric(cx, at, "number of partitions read").unwrap_or(0);
+    let read = Files { files, bytes, partitions };
     let name = queries::short_source(scan);
     let title = format!("{name} is read from {} files of {} on average", Count(files as u64), Bytes(average as u64));
     let draft = Draft::new("FILE_SMALL_READ", title)
-        .fix("compacting it")
+        .fix(if read.by_partitions() { "a coarser partitioning" } else { "compacting it" })
         .estimate(facts.filter(|_| tiny).and_then(|f| estimate(cx, f, bytes)))
         .at_least(severity)
         .evidence("files", files, "files")
@@ -71,12 +73,11 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, files: i64
                 Bytes((bytes / facts.map_or(1, |f| f.n.max(1)) as i64) as u64)
             ),
         );
-    let partitions = query.metric(cx, at, "number of partitions read").unwrap_or(0);
     let draft = match partitions {
         0 => draft,
         n => draft.evidence("partitions_read", n, "partitions"),
     };
-    with_remedies(cx, query.place_node(cx, at, draft), scan, &Files { files, bytes, partitions })
+    with_remedies(cx, query.place_node(cx, at, draft), scan, &read)
 }
 
 /// The same bytes in files of the usual size, read at an ordinary pace.
@@ -104,6 +105,12 @@ struct Files {
 }
 
 impl Files {
+    /// Whether there is hardly more than one file for each partition value: only fewer values make
+    /// files larger.
+    fn by_partitions(&self) -> bool {
+        self.partitions > 1 && self.files < 2 * self.partitions
+    }
+
     /// Files that would do: one of the target size each, at least one for each partition value.
     fn wanted(&self, target: i64) -> i64 {
         sizing::ceil_div(self.bytes, target).max(self.partitions).max(1)
@@ -125,6 +132,9 @@ impl Files {
 }
 
 fn with_remedies(cx: &Context<'_>, draft: Draft, scan: &Scan, read: &Files) -> Draft {
+    if read.by_partitions() {
+        return coarser(draft, read);
+    }
     let target = cx.config.target_partition_bytes;
     let wanted = read.wanted(target);
     let about = words::counted(wanted.unsigned_abs(), "file");
@@ -138,24 +148,32 @@ fn with_remedies(cx: &Context<'_>, draft: Draft, scan: &Scan, read: &Files) -> D
             .snippet(rewrite(scan, read, wanted)),
     }
     .computed(read.formula(target));
-    let draft = match read.partitions {
-        // Even one file for each value stays small: the partitions are the cause.
-        n if n > 1 && read.bytes / n < cx.config.small_file_bytes => draft.remedy(
-            RemedyKind::Layout,
-            format!(
-                "Or drop the partitioning: {} in {} is {} each",
-                Bytes(read.bytes.unsigned_abs()),
-                words::counted(n.unsigned_abs(), "partition"),
-                Bytes((read.bytes / n).unsigned_abs())
-            ),
-        ),
-        _ => draft,
+    // Even one file for each value stays small: the partitions are the cause.
+    let each = read.bytes / read.partitions.max(1);
+    let draft = match read.partitions > 1 && each < cx.config.small_file_bytes {
+        true => coarser(draft, read),
+        false => draft,
     };
     draft
         .remedy(RemedyKind::Code, "Mend the writer: fewer partitions at its end, or the REBALANCE hint")
         .useless(
             "a larger spark.sql.files.maxPartitionBytes",
             "it packs more files into a task; each is opened all the same",
+        )
+        .confirm("number of files read, and size of files read")
+}
+
+/// Fewer partition values, so that the file of each is larger.
+fn coarser(draft: Draft, read: &Files) -> Draft {
+    draft
+        .remedy(
+            RemedyKind::Layout,
+            format!(
+                "Partition by something coarser, or not at all: {} in {} is {} each",
+                Bytes(read.bytes.unsigned_abs()),
+                words::counted(read.partitions.unsigned_abs(), "partition"),
+                Bytes((read.bytes / read.partitions.max(1)).unsigned_abs())
+            ),
         )
         .confirm("number of files read, and size of files read")
 }

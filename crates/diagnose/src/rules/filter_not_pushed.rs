@@ -35,13 +35,29 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     }
 }
 
-/// What makes filters equal: the source, and what is not pushed.
+/// What makes filters alike: the source, and what is not pushed whatever its numbers.
 fn key(scan: &Scan, left: &[NotPushed]) -> String {
-    let parts: Vec<&str> = left.iter().map(|p| p.predicate.as_str()).collect();
+    let parts: Vec<String> = left.iter().map(|p| without_numbers(&p.predicate)).collect();
     format!("{} {}", queries::sql_source(scan), parts.join(" AND "))
 }
 
-/// One finding for equal filters: that of the place where it matters most, with the others named.
+/// `(order_id % 4) = 2` as `(order_id % ?) = ?`; digits inside names stay.
+fn without_numbers(predicate: &str) -> String {
+    let mut out = String::with_capacity(predicate.len());
+    let mut before = ' ';
+    for c in predicate.chars() {
+        let in_name = before.is_alphanumeric() || before == '_';
+        match c {
+            '0'..='9' if before == '?' => continue,
+            '0'..='9' if !in_name => out.push('?'),
+            _ => out.push(c),
+        }
+        before = if out.ends_with('?') { '?' } else { c };
+    }
+    out
+}
+
+/// One finding for filters that are alike: that of the place where it matters most, with the others named.
 fn merged(found: Vec<(Draft, String)>) -> Vec<Draft> {
     let mut groups: Vec<(Draft, String, Vec<i64>)> = Vec::new();
     for (draft, key) in found {
@@ -66,9 +82,9 @@ fn in_queries(mut draft: Draft, mut sqls: Vec<i64>) -> Draft {
     }
     sqls.dedup();
     draft.finding.title =
-        format!("{}; {} have this filter", draft.finding.title, words::counted(places as u64, "scan"));
+        format!("{}; {} have such a filter", draft.finding.title, words::counted(places as u64, "scan"));
     draft.finding.scope.sqls = sqls;
-    draft.evidence("equal_filters", places, "scans")
+    draft.evidence("scans_with_such_a_filter", places, "scans")
 }
 
 /// Filters above scans: scan, its position, and the filter's position.
@@ -321,6 +337,12 @@ mod tests {
         assert_eq!(form(condition, Some("date")).as_deref(), Some("created_at >= DATE '2025-01-01'"));
         assert_eq!(form(condition, None), None);
         assert_eq!(form("7 < cast(created_at as int)", Some("string")).as_deref(), Some("created_at > '7'"));
+    }
+
+    #[test]
+    fn filters_that_differ_in_numbers_are_alike() {
+        assert_eq!(without_numbers("(order_id % 4) = 12"), "(order_id % ?) = ?");
+        assert_eq!(without_numbers("upper(c2) = X"), "upper(c2) = X");
     }
 
     #[test]

@@ -397,10 +397,17 @@ fn split_already(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &
     }
 }
 
-/// The stage that wrote the largest shuffle read here.
+/// The stage that wrote the largest shuffle read here: by the plan, as the parents of a stage that
+/// adaptive execution made are skipped copies; else by its parents.
 fn writer<'c, 'a>(cx: &'c Context<'a>, facts: &StageFacts<'_>) -> Option<&'c StageFacts<'a>> {
-    let parents = cx.stages.iter().filter(|s| facts.stage.parents.contains(&s.stage.id));
-    parents.max_by_key(|s| s.sum(Metric::ShuffleBytesWritten))
+    let plan = |s: &StageFacts<'_>| s.plan_of.map(|sql| sql.id);
+    let wrote = |s: &&StageFacts<'_>| {
+        plan(s).is_some() && plan(s) == plan(facts) && s.writes.is_some_and(|exchange| facts.reads.contains(&exchange))
+    };
+    let most = |s: &&StageFacts<'_>| s.sum(Metric::ShuffleBytesWritten);
+    let parent = |s: &&StageFacts<'_>| facts.stage.parents.contains(&s.stage.id);
+    let by_plan = cx.stages.iter().filter(wrote).max_by_key(most);
+    by_plan.or_else(|| cx.stages.iter().filter(parent).max_by_key(most))
 }
 
 /// Tasks of the stage that wrote the largest shuffle read here: a partition can be cut into no

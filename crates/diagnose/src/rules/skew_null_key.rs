@@ -197,7 +197,8 @@ fn split_join(side: Side, kind: &str, keys: &[String], any_null: &str, work: &Wo
     let other_keys = join.keys(if side == Side::Left { Side::Right } else { Side::Left });
     let on: Vec<String> =
         keys.iter().enumerate().map(|(i, k)| format!("a.{k} = b.{}", other_keys.get(i).unwrap_or(k))).collect();
-    let (this, other) = (input(nulls, work, "<this side>"), "<other side>");
+    let named = join.side(if side == Side::Left { Side::Right } else { Side::Left }).table.clone();
+    let (this, other) = (input(nulls, work, "<this side>"), named.unwrap_or_else(|| "<other side>".to_owned()));
     let words = match kind {
         "LeftAnti" => "LEFT ANTI JOIN",
         // The rows without a key are added below; those of the other side must be kept here.
