@@ -90,7 +90,7 @@ fn photon(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Spill> {
 
 fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, spill: &Spill) -> Draft {
     let id = if spill.skewed { "SPILL_SKEW" } else { "SPILL_EVEN" };
-    let mut draft = Draft::new(id, title(facts, spill))
+    let mut draft = Draft::new(id, format!("{}{}", title(facts, spill), by_setting(cx, facts, spill)))
         .at_stage(facts)
         .estimate(estimate(cx, facts))
         .at_least(severity(cx, facts, spill))
@@ -154,6 +154,18 @@ fn title(facts: &StageFacts<'_>, spill: &Spill) -> String {
     match facts.bytes_read() {
         0 => what,
         read => format!("{what}, of {} read", Bytes(read.unsigned_abs())),
+    }
+}
+
+/// The setting that makes a heavy task spill, for a finding whose remedies stand under its skew.
+fn by_setting(cx: &Context<'_>, facts: &StageFacts<'_>, spill: &Spill) -> String {
+    let needed = heaviest(facts);
+    let memory = Memory::of(cx).filter(|m| spill.skewed && needed > 0 && m.unified_by_default().is_some());
+    match memory.filter(|m| m.default_fits(cx, needed)) {
+        Some(memory) => {
+            format!(", because spark.memory.fraction is {} (default {})", memory.fraction, memory::FRACTION)
+        }
+        None => String::new(),
     }
 }
 
