@@ -65,10 +65,13 @@ impl Pieces {
         let conf = cx.conf(facts.sql, "spark.sql.adaptive.advisoryPartitionSizeInBytes");
         let advisory = conf.and_then(|v| parse_bytes(v, 1)).unwrap_or(64 << 20);
         let wanted = maps.unwrap_or(i64::MAX).min(skew.pieces());
-        // Pieces are made of whole outputs until the size is reached: half of an output is no piece.
+        // A piece is made of whole outputs of map tasks, taken up to the advisory size.
+        let now = match maps {
+            Some(maps) => sizing::ceil_div(maps, (advisory * maps / skew.max.max(1)).max(1)),
+            None => skew.max / advisory.max(1),
+        };
         let size = sizing::power_of_two_mib(skew.max / wanted.max(1)) << 20;
-        let smaller = (skew.metric == Metric::ShuffleReadBytes && size < advisory && skew.max / advisory < wanted)
-            .then_some(size);
+        let smaller = (skew.metric == Metric::ShuffleReadBytes && size < advisory && now < wanted).then_some(size);
         Self { maps, advisory, smaller }
     }
 
@@ -247,7 +250,7 @@ fn remedies(draft: Draft, skew: &Skew, limits: &Limits, why: &Why, pieces: &Piec
         Why::BelowThreshold => draft
             .remedy(
                 RemedyKind::Conf,
-                format!("Let adaptive execution split it: set spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes below {max}, for example {threshold}MB{limit}"),
+                format!("Let adaptive execution split it: set spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes below {max}, for example {threshold} MB{limit}"),
             )
             .snippet(format!(
                 "SET spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes = {threshold}MB{line}"
