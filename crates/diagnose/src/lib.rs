@@ -34,6 +34,7 @@ pub mod failure;
 pub mod figures;
 pub mod gaps;
 pub mod incidents;
+pub mod memory;
 pub mod plan_reading;
 pub mod plan_text;
 pub mod plans;

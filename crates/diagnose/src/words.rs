@@ -19,6 +19,27 @@ pub fn count(n: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", number(n))
 }
 
+/// `1 file`, `1 200 files`: in digits.
+#[must_use]
+pub fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", model::Count(n), if n == 1 { "" } else { "s" })
+}
+
+/// A join type as people say it, with its article: `an inner`, `a left outer`.
+#[must_use]
+pub fn a_join_kind(kind: &str) -> String {
+    let name = kind.split('(').next().unwrap_or_default();
+    let words = name.chars().fold(String::new(), |mut words, c| {
+        if c.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(c.to_lowercase());
+        words
+    });
+    let article = if words.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {words}")
+}
+
 /// `two and a half minutes of eight and a half`: a saving beside the whole, in the same unit
 /// where it fits.
 #[must_use]
@@ -91,5 +112,10 @@ mod tests {
         assert_eq!(duration(60_000), "60 seconds");
         assert_eq!(count(1, "task"), "one task");
         assert_eq!(count(20, "task"), "20 tasks");
+        assert_eq!((counted(1, "file"), counted(20, "file")), ("1 file".to_owned(), "20 files".to_owned()));
+        assert_eq!(
+            (a_join_kind("Inner"), a_join_kind("LeftOuter")),
+            ("an inner".to_owned(), "a left outer".to_owned())
+        );
     }
 }

@@ -2,7 +2,7 @@
 //! node) tells: which operator combines them, by which keys, and from which shuffles.
 
 use crate::context::{Context, StageFacts};
-use crate::sketch;
+use crate::{queries, sketch};
 use model::{Aggregate, Exchange, JoinAlgorithm, Operator, Partitioning, Plan, Scan, Side};
 
 /// Operators of a stage in the terms that rules ask for.
@@ -84,8 +84,10 @@ pub struct SideFacts {
     pub rows: Option<i64>,
     /// Whether something below rejects NULL keys: a filter, or a join that drops them.
     pub rejects_null: bool,
-    /// The one table it comes from.
+    /// The one source it comes from, as SQL names it.
     pub table: Option<String>,
+    /// Its short name, for sentences and hints.
+    pub name: Option<String>,
 }
 
 impl JoinWork {
@@ -283,16 +285,18 @@ fn side_facts(cx: &Context<'_>, plan: &Plan, input: usize, keys: &[String]) -> S
     let below = plan.below(input);
     let exchange = below.iter().copied().find(|&n| matches!(plan.nodes[n].op, Operator::Exchange(_)));
     let metric = |name| exchange.and_then(|n| cx.metric(&plan.nodes[n], name));
-    let mut tables = below.iter().filter_map(|&n| match &plan.nodes[n].op {
-        Operator::Scan(scan) => Some(scan.table.clone()),
+    let mut scans = below.iter().filter_map(|&n| match &plan.nodes[n].op {
+        Operator::Scan(scan) => Some(scan),
         _ => None,
     });
-    let table = tables.next().flatten().filter(|_| tables.next().is_none());
+    let source = scans.next().filter(|_| scans.next().is_none());
+    let named = source.filter(|s| s.table.is_some() || queries::path_of(s).is_some());
     SideFacts {
         bytes: metric("shuffle bytes written").or_else(|| metric("data size")),
         rows: metric("shuffle records written"),
         rejects_null: !keys.is_empty() && keys.iter().all(|key| rejects_null(plan, &below, key)),
-        table,
+        table: named.map(queries::sql_source),
+        name: named.map(queries::short_source),
     }
 }
 

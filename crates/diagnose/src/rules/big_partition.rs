@@ -46,16 +46,56 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         facts.slots.round()
     );
     let draft = match metric {
+        Metric::ShuffleReadBytes if facts.sql.is_none() && facts.has_tasks() => draft
+            .remedy(RemedyKind::Code, format!("Give the shuffle {wanted} partitions"))
+            .snippet(format!("rdd.reduceByKey(…, {wanted})\n# or the like: the number of partitions is an argument"))
+            .computed(formula),
         Metric::ShuffleReadBytes => draft
             .remedy(RemedyKind::Conf, format!("Use {wanted} partitions"))
             .snippet(format!("SET spark.sql.shuffle.partitions = {wanted}"))
             .computed(formula),
-        _ => draft
-            .remedy(RemedyKind::Conf, "Read in smaller splits (files that cannot be split stay whole)")
-            .snippet(format!("SET spark.sql.files.maxPartitionBytes = {}MB", split_mib(cx, facts, q.max)))
-            .computed("128 MB × the current limit / the largest split"),
+        _ => input_remedy(cx, draft, facts, wanted, formula, q.max),
     };
     Some(draft.confirm("bytes read by the largest task"))
+}
+
+/// What decides how input is cut: a cached data set keeps the partitions that it was made with,
+/// files are split by the reader.
+fn input_remedy(
+    cx: &Context<'_>,
+    draft: Draft,
+    facts: &StageFacts<'_>,
+    wanted: i64,
+    formula: String,
+    max: i64,
+) -> Draft {
+    let cached = facts.work(cx).reads_cache || facts.stage.rdds.iter().any(|r| r.storage.is_persisted());
+    match (cached, facts.sql.is_none() && facts.has_tasks()) {
+        (true, true) => draft
+            .remedy(
+                RemedyKind::Code,
+                format!("The tasks read cached blocks: make {wanted} of them before they are persisted"),
+            )
+            .snippet(format!("sc.parallelize(…, {wanted})\n# or: rdd.repartition({wanted}).persist(…)"))
+            .computed(formula),
+        (true, false) => draft
+            .remedy(
+                RemedyKind::Code,
+                format!(
+                    "The tasks read cached blocks: spread the rows over {wanted} partitions before they are cached"
+                ),
+            )
+            .snippet(format!("df.repartition({wanted}).cache()"))
+            .computed(formula),
+        (false, true) => draft
+            .remedy(RemedyKind::Code, format!("Read into {wanted} partitions (files that cannot be split stay whole)"))
+            .snippet(format!("sc.textFile(path, {wanted})\n# or: rdd.repartition({wanted})"))
+            .computed(formula),
+        (false, false) => draft
+            .remedy(RemedyKind::Conf, "Read in smaller splits (files that cannot be split stay whole)")
+            .snippet(format!("SET spark.sql.files.maxPartitionBytes = {}MB", split_mib(cx, facts, max)))
+            .computed("128 MB × the current limit / the largest split"),
+    }
 }
 
 fn split_mib(cx: &Context<'_>, facts: &StageFacts<'_>, max: i64) -> i64 {

@@ -1,10 +1,12 @@
 //! BROADCAST_TOO_LARGE and BROADCAST_TIMEOUT from errors (section 4.3). A broadcast that worked
 //! but is too large is found from its data size, elsewhere.
 
+use super::broadcast_too_large;
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::failure::{self, Failure, find, has_any, size};
+use crate::queries::{self, Query};
 use model::{JoinAlgorithm, Operator, Plan, RemedyKind, Side};
 
 /// Looks at broadcasts that failed.
@@ -32,8 +34,12 @@ fn of_result(cx: &Context<'_>, result: &Draft) -> Option<Draft> {
         if let model::Value::Int(v) = found.value { Some(v) } else { None }
     };
     let (bytes, limit) = (value("result_bytes")?, value("limit_bytes")?);
+    let sql = result.finding.scope.sql.or_else(|| cx.app.job(result.finding.scope.job?)?.sql);
+    let query = sql.and_then(|id| cx.app.sql(id)).map(|sql| Query { plan: sql.plan(), sql: Some(sql) });
+    let side = query.as_ref().and_then(|q| build_side(q.plan)).or_else(|| pasted_build_side(cx));
+    let which = side.as_ref().map_or("a table", |s| s.name.as_str());
     let title = format!(
-        "a table is too large to broadcast: {} had arrived when the limit of {} ended it",
+        "{which} is too large to broadcast: {} had arrived when the limit of {} ended it",
         size(bytes),
         size(limit)
     );
@@ -42,15 +48,38 @@ fn of_result(cx: &Context<'_>, result: &Draft) -> Option<Draft> {
     draft.time_ms = result.time_ms;
     draft.is_failure = result.is_failure;
     draft = draft.evidence("result_bytes", bytes, "bytes").over(limit as f64).evidence("limit_bytes", limit, "bytes");
-    let sql = draft.finding.scope.sql.or_else(|| cx.app.job(draft.finding.scope.job?)?.sql);
-    let plan = sql.and_then(|id| cx.app.sql(id)).map(model::SqlExecution::plan);
-    let side = plan.and_then(build_side).or_else(|| pasted_build_side(cx));
-    Some(remedies(draft, side.as_ref(), hinted(cx)))
+    let hint = match (&query, &side) {
+        _ if hinted(cx) => Hint::Seen,
+        (Some(query), Some(side)) => {
+            broadcast_too_large::only_a_hint(cx, query, side.input).map_or(Hint::Unknown, |files| Hint::Implied {
+                files,
+                threshold: broadcast_too_large::threshold(cx, query),
+            })
+        }
+        _ => Hint::Unknown,
+    };
+    Some(remedies(draft, side.as_ref(), hint))
+}
+
+/// What is known of a BROADCAST hint.
+#[derive(Clone, Copy)]
+enum Hint {
+    /// It is written there.
+    Seen,
+    /// Nothing else explains the broadcast: size of the files and threshold, bytes.
+    Implied { files: i64, threshold: i64 },
+    /// Nothing.
+    Unknown,
 }
 
 /// The side that a broadcast join builds: its table, where the plan names one.
 struct BuildSide {
-    table: String,
+    /// As people say it.
+    name: String,
+    /// Its catalog name; `None` for files, which have no statistics to compute.
+    table: Option<String>,
+    /// The node that the join builds from.
+    input: usize,
     side: &'static str,
     many_columns: bool,
 }
@@ -76,9 +105,10 @@ fn build_side(plan: &Plan) -> Option<BuildSide> {
         Operator::Scan(scan) => Some((scan, &plan.nodes[n])),
         _ => None,
     })?;
-    let table = scan.0.table.clone().or_else(|| scan.0.location.clone())?;
+    let known = scan.0.table.is_some() || queries::path_of(scan.0).is_some();
+    let name = known.then(|| queries::short_source(scan.0))?;
     let many_columns = scan.0.columns.len() >= 50 || scan.1.detail.contains("more fields");
-    Some(BuildSide { table, side, many_columns })
+    Some(BuildSide { name, table: scan.0.table.clone(), input, side, many_columns })
 }
 
 fn hinted(cx: &Context<'_>) -> bool {
@@ -96,7 +126,7 @@ fn too_large(f: &Failure<'_>) -> Draft {
         find(r"larger than \d[\d.]* ?[KMGT]i?B: (\d[\d.]* ?[KMGT]i?B)", &text).and_then(|m| failure::bytes(&m[1]));
     let rows = text.contains("rows") && text.contains("Cannot broadcast the table over");
     let side = pasted_build_side(f.cx);
-    let which = side.as_ref().map_or_else(|| "a table".to_owned(), |s| s.table.clone());
+    let which = side.as_ref().map_or_else(|| "a table".to_owned(), |s| s.name.clone());
     let measure = match (data, limit) {
         (Some(data), Some(limit)) => format!(": {} against a limit of {}", size(data), size(limit)),
         (None, Some(limit)) => format!(": more than the limit of {}", size(limit)),
@@ -117,31 +147,71 @@ fn too_large(f: &Failure<'_>) -> Draft {
     }
     draft = draft
         .not("collect or toPandas", "the bytes came to the driver for the join: the stack is in BroadcastExchange");
-    remedies(draft, side.as_ref(), hinted(f.cx))
+    remedies(draft, side.as_ref(), if hinted(f.cx) { Hint::Seen } else { Hint::Unknown })
 }
 
-fn remedies(draft: Draft, side: Option<&BuildSide>, hinted: bool) -> Draft {
-    let table = side.map_or("<the broadcast table>", |s| s.table.as_str());
+fn remedies(draft: Draft, side: Option<&BuildSide>, hint: Hint) -> Draft {
     let mut draft = draft;
     if let Some(side) = side {
-        draft = draft.evidence("build_side", format!("{} ({})", side.table, side.side), "");
+        draft = draft.evidence("build_side", format!("{} ({})", side.name, side.side), "");
     }
-    if hinted {
-        draft = draft.remedy(RemedyKind::Sql, "Remove the BROADCAST hint: it is obeyed whatever the threshold says");
-    }
+    let on = side.map(|s| format!(" on {}", s.name)).unwrap_or_default();
+    draft = match hint {
+        Hint::Seen => draft.remedy(
+            RemedyKind::Sql,
+            format!("Remove the BROADCAST hint{on}: it is obeyed whatever the threshold says"),
+        ),
+        Hint::Implied { files, threshold } => draft
+            .evidence("files_bytes", files, "bytes")
+            .evidence("threshold_bytes", threshold, "bytes")
+            .remedy(
+                RemedyKind::Sql,
+                format!(
+                    "Remove the BROADCAST hint{on}: Spark estimates it by its files ({}), far above the threshold ({}), so that only a hint broadcasts it",
+                    size(files),
+                    size(threshold.max(0))
+                ),
+            ),
+        Hint::Unknown => draft,
+    };
+    draft = without_hint(draft, side, hint);
     let columns = match side.is_some_and(|s| s.many_columns) {
         true => "Select only the needed columns of the wide side before the join",
         false => "Select only the needed columns of this side before the join, and filter it earlier",
     };
     draft
-        .remedy(RemedyKind::Sql, format!("Give the optimizer a true size: ANALYZE TABLE {table} COMPUTE STATISTICS"))
-        .snippet(format!("ANALYZE TABLE {table} COMPUTE STATISTICS;\nANALYZE TABLE {table} COMPUTE STATISTICS FOR ALL COLUMNS;"))
-        .remedy(RemedyKind::Conf, "Do not broadcast in this query: spark.sql.autoBroadcastJoinThreshold=-1 for this query, or a MERGE hint on the join")
         .remedy(RemedyKind::Sql, columns)
         .useless("more workers", "each one gets another copy of the same table")
         .useless("more shuffle partitions", "a broadcast has none")
         .useless("a higher spark.driver.maxResultSize", "the driver would have to hold and send even more")
         .confirm("join operator in the final plan, and data size of its exchange")
+}
+
+/// Statistics and the threshold decide only where no hint does; a MERGE hint always does.
+fn without_hint(draft: Draft, side: Option<&BuildSide>, hint: Hint) -> Draft {
+    let name = side.map_or("<the broadcast table>", |s| s.name.as_str());
+    if !matches!(hint, Hint::Unknown) {
+        return draft
+            .useless("spark.sql.autoBroadcastJoinThreshold=-1", "a hint is obeyed whatever the threshold says")
+            .remedy(RemedyKind::Sql, "Or ask for a merge join")
+            .snippet(format!("SELECT /*+ MERGE({name}) */ …"));
+    }
+    let table = side.map_or(Some("<the broadcast table>"), |s| s.table.as_deref());
+    let draft = match table {
+        Some(table) => draft
+            .remedy(
+                RemedyKind::Sql,
+                format!("Give the optimizer a true size: ANALYZE TABLE {table} COMPUTE STATISTICS"),
+            )
+            .snippet(format!(
+                "ANALYZE TABLE {table} COMPUTE STATISTICS;\nANALYZE TABLE {table} COMPUTE STATISTICS FOR ALL COLUMNS;"
+            )),
+        None => draft,
+    };
+    draft.remedy(
+        RemedyKind::Conf,
+        "Do not broadcast in this query: spark.sql.autoBroadcastJoinThreshold=-1 for this query, or a MERGE hint on the join; a BROADCAST hint, if there is one, must go",
+    )
 }
 
 fn timeout(f: &Failure<'_>) -> Draft {
@@ -157,7 +227,7 @@ fn timeout(f: &Failure<'_>) -> Draft {
         draft = draft.evidence("timeout_s", s, "s");
     }
     if let Some(side) = &side {
-        draft = draft.evidence("build_side", format!("{} ({})", side.table, side.side), "");
+        draft = draft.evidence("build_side", format!("{} ({})", side.name, side.side), "");
     }
     draft
         .not("network timeout between driver and executors", "the wait is that for a broadcast table")

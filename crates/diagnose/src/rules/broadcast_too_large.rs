@@ -3,7 +3,8 @@
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::queries::{self, Query};
-use model::{Bytes, Confidence, Count, Factor, Join, Operator, RemedyKind, Severity};
+use crate::words;
+use model::{Bytes, Confidence, Factor, Join, Millis, Operator, RemedyKind, Severity};
 
 /// Larger than this in any case.
 const LARGE: i64 = 1 << 30;
@@ -76,9 +77,23 @@ fn join_of(query: &Query<'_>, at: usize) -> Option<(usize, Join)> {
     }
 }
 
-fn threshold(cx: &Context<'_>, query: &Query<'_>) -> i64 {
+/// The threshold in force for an execution, bytes; negative: broadcasts are off.
+pub(super) fn threshold(cx: &Context<'_>, query: &Query<'_>) -> i64 {
     let key = "spark.sql.autoBroadcastJoinThreshold";
     cx.conf(query.sql, key).and_then(|v| model::parse_bytes(v, 1)).unwrap_or(THRESHOLD)
+}
+
+/// Size of the files behind a broadcast that only a hint explains: the first plan has it, before
+/// any size was measured, its side is files without a catalog's statistics, so that their size is
+/// Spark's estimate, and that is far above the threshold.
+pub(super) fn only_a_hint(cx: &Context<'_>, query: &Query<'_>, at: usize) -> Option<i64> {
+    let planned = |n: &model::PlanNode| matches!(n.op, Operator::BroadcastExchange { .. });
+    let [(scan_at, scan)] = query.scans_below(at)[..] else { return None };
+    let (_, bytes) = query.files(cx, scan_at)?;
+    // Columns that are not read make the estimate smaller, hardly ten times.
+    let far = bytes > threshold(cx, query).max(0).saturating_mul(FAR);
+    let first = query.sql?.first_plan.nodes.iter().any(planned);
+    (first && far && scan.table.is_none()).then_some(bytes)
 }
 
 /// A hint that is written in the statement or in the logical plan beside it.
@@ -100,20 +115,34 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, bytes: i64, limit: &Lim
     let threshold = threshold(cx, query);
     let name = source(query, at).map_or_else(|| "one side of a join".to_owned(), |s| s.0);
     let hint = hint_seen(query);
+    let implied = only_a_hint(cx, query, at).filter(|_| !hint);
     let forced = match (hint, threshold > 0 && bytes > threshold) {
         (true, _) => ", as its BROADCAST hint asks".to_owned(),
+        (false, true) if implied.is_some() => {
+            format!(
+                ", {} the threshold of {}, which only a hint does",
+                Factor(bytes as f64 / threshold as f64),
+                Bytes(threshold as u64)
+            )
+        }
         (false, true) => {
             format!(", {} the threshold of {}", Factor(bytes as f64 / threshold as f64), Bytes(threshold as u64))
         }
         _ => String::new(),
     };
+    let (waited, built) = waited(cx, query, at);
+    let wait = if waited >= 1_000 { format!("; the query waited {} for it", Millis(waited)) } else { String::new() };
     let title = format!(
-        "{name} is broadcast with {} and {} rows to every executor{forced}",
+        "{name} is broadcast with {} and {} to every executor{forced}{wait}",
         Bytes(bytes as u64),
-        Count(rows.max(0) as u64)
+        words::counted(rows.max(0) as u64, "row")
     );
+    let c = cx.config;
+    let costly = built >= c.medium_ms && built as f64 >= c.medium_share * cx.base_wall_ms() as f64;
+    let by_time = if costly { Severity::Medium } else { Severity::Info };
     let draft = Draft::new("BROADCAST_TOO_LARGE", title)
-        .severity(severity(bytes, limit))
+        .severity(severity(bytes, limit).max(by_time))
+        .evidence("waited_ms", waited, "ms")
         .evidence("data_size_bytes", bytes, "bytes")
         .over(limit.bytes as f64)
         .seen_at(query.location())
@@ -134,13 +163,14 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, bytes: i64, limit: &Lim
     let draft = query.place_node(cx, node, draft);
     let draft = match hint {
         true => draft.evidence("hint", "BROADCAST", ""),
+        false if implied.is_some() => draft.evidence("files_bytes", implied.unwrap_or_default(), "bytes"),
         false if threshold > 0 && bytes > threshold => draft.sure(
             Confidence::Medium,
             "a hint, or an estimate far below the true size: the plan in the log does not tell which",
         ),
         false => draft,
     };
-    with_remedies(query, at, draft, threshold, bytes)
+    with_remedies(query, at, draft, &Sizes { threshold, bytes, files: implied, hint, name })
 }
 
 /// A share of a heap is a danger; a size far above the threshold only a cost.
@@ -150,6 +180,14 @@ fn severity(bytes: i64, limit: &Limit) -> Severity {
         Some(_) => Severity::Medium,
         None => Severity::Low,
     }
+}
+
+/// Time, ms, in which the query waited for the table, and that part of it in which no task works:
+/// building and sending it.
+fn waited(cx: &Context<'_>, query: &Query<'_>, at: usize) -> (i64, i64) {
+    let ms = |name| query.metric(cx, at, name).unwrap_or(0);
+    let built = ms("time to build") + ms("time to broadcast");
+    (ms("time to collect") + built, built)
 }
 
 fn times(cx: &Context<'_>, query: &Query<'_>, at: usize, draft: Draft) -> Draft {
@@ -164,35 +202,66 @@ fn times(cx: &Context<'_>, query: &Query<'_>, at: usize, draft: Draft) -> Draft 
     })
 }
 
-fn with_remedies(query: &Query<'_>, at: usize, draft: Draft, threshold: i64, bytes: i64) -> Draft {
+/// What the remedies speak of.
+struct Sizes {
+    threshold: i64,
+    bytes: i64,
+    /// Size of the files where only a hint explains the broadcast.
+    files: Option<i64>,
+    hint: bool,
+    name: String,
+}
+
+fn with_remedies(query: &Query<'_>, at: usize, draft: Draft, sizes: &Sizes) -> Draft {
     let (_, sql_name, columns) = source(query, at).unwrap_or_default();
-    let mut draft = draft.remedy(
-        RemedyKind::Code,
-        "Remove the broadcast hint on this table, if there is one: Spark obeys it whatever the size",
-    );
+    let name = &sizes.name;
+    let hinted = sizes.hint || sizes.files.is_some();
+    let text = match (sizes.files, sizes.hint) {
+        (_, true) => format!("Remove the broadcast hint on {name}: Spark obeys it whatever the size"),
+        (Some(files), _) => format!(
+            "Remove the broadcast hint on {name}: Spark estimates it by its files ({}), far above the threshold of {}, so that only a hint broadcasts it",
+            Bytes(files.unsigned_abs()),
+            Bytes(sizes.threshold.unsigned_abs())
+        ),
+        _ => format!("Remove the broadcast hint on {name}, if there is one: Spark obeys it whatever the size"),
+    };
+    let mut draft = draft.remedy(RemedyKind::Code, text);
     if !columns.is_empty() {
         draft = draft
             .remedy(
                 RemedyKind::Code,
-                format!("Select only the columns that the join and later steps need; {} are sent now", columns.len()),
+                format!("Select only the columns that the join and later steps need; {} sent now", are(columns.len())),
             )
             .computed(format!(
                 "columns of the broadcast side: {}",
                 columns.iter().take(6).cloned().collect::<Vec<_>>().join(", ")
             ));
     }
-    if !sql_name.is_empty() && sql_name != "<table>" {
+    if !hinted {
+        let of_catalog = query.scans_below(at).first().is_some_and(|(_, s)| s.table.is_some());
+        if of_catalog {
+            draft = draft
+                .remedy(RemedyKind::Sql, "Give the optimizer true sizes, if no hint forces the broadcast")
+                .snippet(format!("ANALYZE TABLE {sql_name} COMPUTE STATISTICS"));
+        }
+        let (bytes, threshold) = (Bytes(sizes.bytes.unsigned_abs()), sizes.threshold);
         draft = draft
-            .remedy(RemedyKind::Sql, "Give the optimizer true sizes, if no hint forces the broadcast")
-            .snippet(format!("ANALYZE TABLE {sql_name} COMPUTE STATISTICS"));
+            .remedy(RemedyKind::Conf, "Or switch automatic broadcasts off for this query; a hint still wins")
+            .snippet("spark.sql.autoBroadcastJoinThreshold -1")
+            .computed(match threshold {
+                t if t < 0 => format!("{bytes} although automatic broadcasts are off"),
+                t => format!("{bytes} against a threshold of {}", Bytes(t.unsigned_abs())),
+            });
     }
-    let off = "Or switch automatic broadcasts off for this query (a hint still wins), or ask for a merge join";
-    draft = draft
-        .remedy(RemedyKind::Conf, off)
-        .snippet("spark.sql.autoBroadcastJoinThreshold -1\n-- or: SELECT /*+ MERGE(t) */ …")
-        .computed(format!("{} against a threshold of {threshold} bytes", Bytes(bytes as u64)));
     draft
+        .remedy(RemedyKind::Sql, "Or ask for a merge join, which needs no table in memory")
+        .snippet(format!("SELECT /*+ MERGE({name}) */ …"))
         .useless("more workers", "each gets one more copy of the table")
         .useless("more shuffle partitions", "a broadcast is not partitioned")
         .confirm("data size of the BroadcastExchange, or a SortMergeJoin in its place")
+}
+
+/// `one column is`, `5 columns are`.
+fn are(columns: usize) -> String {
+    format!("{} {}", words::count(columns as u64, "column"), if columns == 1 { "is" } else { "are" })
 }

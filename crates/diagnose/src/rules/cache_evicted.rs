@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
+use crate::memory::{self, FRACTION, Memory, STORAGE_FRACTION};
 use crate::{sizing, words};
 use model::{Bytes, CachedRdd, RemedyKind, Severity};
 
@@ -30,6 +31,60 @@ fn did_not_fit(rdd: &CachedRdd) -> bool {
     rdd.moved_to_disk > 0 || rdd.dropped > 0 || rdd.disk_bytes > 0 || never_stored
 }
 
+/// Memory for cached data: what is there, and what all of it takes.
+struct Room {
+    /// Memory of the JVMs that run tasks; `None` when none is known.
+    memory: Option<Memory>,
+    /// Storage memory of all that were there at once, bytes.
+    storage: u64,
+    /// What the cached data takes together, bytes.
+    needed: u64,
+}
+
+impl Room {
+    fn of(cx: &Context<'_>) -> Self {
+        let sizes = cx.app.cached.iter().filter(|r| r.level.memory);
+        let needed = sizes.map(|r| (r.memory_bytes + r.disk_bytes).max(r.peak_memory_bytes)).sum();
+        Self { memory: Memory::of(cx), storage: storage_bytes(cx), needed }
+    }
+
+    /// Storage memory with the default fraction, bytes, where a lower one was set.
+    fn by_default(&self) -> Option<u64> {
+        let memory = self.memory?;
+        memory.unified_by_default()?;
+        Some((self.storage as f64 * FRACTION / memory.fraction) as u64)
+    }
+
+    /// Storage memory that no sort or aggregate may take, bytes.
+    fn safe(&self) -> u64 {
+        let fraction = self.memory.map_or(STORAGE_FRACTION, |m| m.storage_fraction);
+        (self.storage as f64 * fraction) as u64
+    }
+
+    /// Why it did not stay, as far as the sizes tell.
+    fn why(&self, cx: &Context<'_>) -> String {
+        let (needed, storage) = (Bytes(self.needed), Bytes(self.storage));
+        let low = self.by_default().and(self.memory).map(|m| m.fraction);
+        match low {
+            Some(fraction) => {
+                return format!(
+                    ": with spark.memory.fraction at {fraction} cache, sorts and aggregates share {storage}, {needed} are cached"
+                );
+            }
+            None if self.storage == 0 => return String::new(),
+            None => {}
+        }
+        match () {
+            () if self.needed > self.storage => format!(": {needed} in all, storage memory is {storage}"),
+            () if self.needed > self.safe() && memory::peak_execution(cx) > 0 => format!(
+                ": {needed} are cached, and sorts and aggregates may take the {storage} that they share down to {}",
+                Bytes(self.safe())
+            ),
+            () => format!(": {needed} would fit into {storage} altogether, not on the executors that held it"),
+        }
+    }
+}
+
 fn draft(cx: &Context<'_>, evicted: &[&CachedRdd]) -> Draft {
     let all = &cx.app.cached;
     let memory: u64 = all.iter().map(|r| r.memory_bytes).sum();
@@ -37,21 +92,29 @@ fn draft(cx: &Context<'_>, evicted: &[&CachedRdd]) -> Draft {
     let (moved, dropped, again) = evicted.iter().fold((0, 0, 0), |sum, r| {
         (sum.0 + u64::from(r.moved_to_disk), sum.1 + u64::from(r.dropped), sum.2 + u64::from(r.stored_again))
     });
-    let what = words::count(evicted.len() as u64, "cached data set");
+    let room = Room::of(cx);
     let lost = evicted.iter().any(|r| r.dropped > 0 && !r.level.disk);
-    let title = match (lost, disk) {
-        (true, _) => {
-            format!("{what} did not fit in storage memory: {} dropped and computed again when read", blocks(dropped))
-        }
-        (_, 0) => format!("{what} did not stay in storage memory: {} left it", blocks(moved + dropped)),
-        _ => format!("{what} did not fit in storage memory: {} of them are read from disk", Bytes(disk)),
+    let what = match (lost, disk) {
+        (true, _) if again > 0 => format!("{} dropped and computed again", blocks(dropped)),
+        (true, _) => format!("{} dropped", blocks(dropped)),
+        (_, 0) => format!("{} pushed out of memory", blocks(moved + dropped)),
+        _ => format!("{} went to disk", Bytes(disk)),
+    };
+    let title = format!("Cached {} did not stay in memory, {what}{}", names(evicted), room.why(cx));
+    let much = disk.saturating_mul(10) >= room.needed;
+    let severity = match () {
+        // The one setting costs every read of the cache, and often spill as well.
+        () if (lost || much) && room.by_default().is_some() => Severity::Medium,
+        () if lost || disk > 0 => Severity::Low,
+        () => Severity::Info,
     };
     let mut draft = Draft::new("CACHE_EVICTED", title)
-        .at_least(if lost || disk > 0 { Severity::Low } else { Severity::Info })
+        .at_least(severity)
+        .evidence("disk_bytes", disk, "bytes")
+        .seen_at("storage page")
         .evidence("memory_bytes", memory, "bytes")
         .seen_at("storage page")
-        .evidence("disk_bytes", disk, "bytes")
-        .evidence("data_sets", evicted.len(), "data sets")
+        .evidence("cached_data_that_left", evicted.iter().map(|r| name(r)).collect::<Vec<_>>(), "")
         .evidence("blocks_moved_to_disk", moved, "blocks")
         .evidence("blocks_dropped", dropped, "blocks")
         .evidence("blocks_stored_again", again, "blocks")
@@ -60,7 +123,36 @@ fn draft(cx: &Context<'_>, evicted: &[&CachedRdd]) -> Draft {
             "these are cached blocks; spill is counted per task and stands in findings of its own",
         );
     draft.finding.scope.rdds = evicted.iter().map(|r| r.id).collect();
-    with_remedies(cx, draft, evicted, lost)
+    with_remedies(cx, draft, &room, lost)
+}
+
+/// `orders and customers`; several are counted.
+fn names(evicted: &[&CachedRdd]) -> String {
+    match evicted {
+        [one] => short(one),
+        [one, other] => format!("{} and {}", short(one), short(other)),
+        more => words::count(more.len() as u64, "data set"),
+    }
+}
+
+/// Its name without the number that tells it from others.
+fn short(rdd: &CachedRdd) -> String {
+    let name = name(rdd);
+    name.split_once(" (RDD ").map_or(name.clone(), |(short, _)| short.to_owned())
+}
+
+/// The name that the user gave it, else what its plan reads, else its number.
+fn name(rdd: &CachedRdd) -> String {
+    let text = rdd.name.trim();
+    if !text.is_empty() && text.len() <= 40 && !text.contains(['\n', '(', '+']) {
+        return text.to_owned();
+    }
+    let place = text.split_once("Location: ").and_then(|(_, rest)| rest.split_once('[')).map(|(_, rest)| rest);
+    let path = place.and_then(|rest| rest.split([',', ']']).next()).filter(|p| !p.contains("..."));
+    match path.and_then(|p| p.trim_end_matches('/').rsplit('/').next()) {
+        Some(last) if !last.is_empty() => format!("{last} (RDD {})", rdd.id),
+        _ => format!("RDD {}", rdd.id),
+    }
 }
 
 fn blocks(n: u64) -> String {
@@ -76,24 +168,17 @@ fn storage_bytes(cx: &Context<'_>) -> u64 {
     starts.map(|t| lived(t).map(|e| e.max_memory_bytes).sum()).max().unwrap_or(0)
 }
 
-fn with_remedies(cx: &Context<'_>, draft: Draft, evicted: &[&CachedRdd], lost: bool) -> Draft {
-    let needed: u64 = cx
-        .app
-        .cached
-        .iter()
-        .filter(|r| r.level.memory)
-        .map(|r| (r.memory_bytes + r.disk_bytes).max(r.peak_memory_bytes))
-        .sum();
-    let storage = storage_bytes(cx);
+fn with_remedies(cx: &Context<'_>, draft: Draft, room: &Room, lost: bool) -> Draft {
     let mut draft = draft
-        .evidence("needed_bytes", needed, "bytes")
-        .evidence("storage_memory_bytes", storage, "bytes")
+        .evidence("needed_bytes", room.needed, "bytes")
+        .evidence("storage_memory_bytes", room.storage, "bytes")
         .seen_at("executors page");
-    if evicted.len() > 1 || cx.app.cached.len() > 1 {
+    draft = settings(draft, room);
+    if cx.app.cached.len() > 1 {
         draft = draft
             .remedy(RemedyKind::Code, "Unpersist each data set after its last use, before the next one is cached")
             .snippet("df.unpersist()")
-            .computed(format!("together they need {}, storage memory is {}", Bytes(needed), Bytes(storage)));
+            .computed(format!("together they need {}, storage memory is {}", Bytes(room.needed), Bytes(room.storage)));
     }
     draft = draft
         .remedy(RemedyKind::Code, "Cache only the columns and rows that later steps read")
@@ -103,42 +188,70 @@ fn with_remedies(cx: &Context<'_>, draft: Draft, evicted: &[&CachedRdd], lost: b
             .remedy(RemedyKind::Code, "Keep what does not fit on disk: MEMORY_ONLY computes it again on every read")
             .snippet("rdd.persist(StorageLevel.MEMORY_AND_DISK)");
     }
-    memory_remedy(cx, draft, needed, storage)
+    more_memory(cx, draft, room)
         .useless("more shuffle partitions", "cached blocks take the same memory however they are cut")
         .confirm("size on disk and fraction cached on the storage page")
 }
 
-/// More memory for storage: first the share that was set low, then the heap.
-fn memory_remedy(cx: &Context<'_>, draft: Draft, needed: u64, storage: u64) -> Draft {
-    if storage == 0 || needed <= storage {
-        return draft;
-    }
-    let factor = needed as f64 / storage as f64;
-    let fraction = cx.app.conf("spark.memory.fraction").and_then(|v| v.parse::<f64>().ok());
-    if let Some(fraction) = fraction.filter(|f| *f < 0.6) {
+/// Settings that were set below their defaults and leave storage too little.
+fn settings(draft: Draft, room: &Room) -> Draft {
+    let Some(memory) = room.memory else { return draft };
+    if let Some(usual) = room.by_default() {
+        let safe = (usual as f64 * memory.storage_fraction) as u64;
         return draft
-            .evidence("memory_fraction", fraction, "share")
-            .over(0.6)
+            .evidence("memory_fraction", memory.fraction, "share")
             .remedy(
                 RemedyKind::Conf,
-                format!("Give storage and execution the usual share of the heap again: it was set to {fraction}"),
+                format!(
+                    "spark.memory.fraction is {} (default {FRACTION}): remove it. Storage and execution then share {} instead of {}, {} of it is safe from sorts; {} are needed",
+                    memory.fraction,
+                    Bytes(usual),
+                    Bytes(room.storage),
+                    Bytes(safe),
+                    Bytes(room.needed)
+                ),
             )
-            .snippet("spark.memory.fraction 0.6")
-            .computed(format!(
-                "{storage_shown} × 0.6 / {fraction} = {}, {} are needed",
-                Bytes((storage as f64 * 0.6 / fraction) as u64),
-                Bytes(needed),
-                storage_shown = Bytes(storage)
-            ));
+            .snippet(format!("spark.memory.fraction {FRACTION}"))
+            .computed(format!("{} × {FRACTION} / {}", Bytes(room.storage), memory.fraction));
     }
-    let heap = cx.app.conf_bytes("spark.executor.memory", 1 << 20).unwrap_or(1 << 30);
-    let wanted = sizing::round_up((heap as f64 * factor) as i64, 1 << 30) >> 30;
+    let usual = (room.storage as f64 * STORAGE_FRACTION) as u64;
+    if memory.storage_fraction < STORAGE_FRACTION && room.needed <= usual && room.needed > room.safe() {
+        return draft
+            .evidence("memory_storage_fraction", memory.storage_fraction, "share")
+            .remedy(
+                RemedyKind::Conf,
+                format!(
+                    "spark.memory.storageFraction is {} (default {STORAGE_FRACTION}): remove it. Sorts may then take storage down to {} instead of {}; {} are needed",
+                    memory.storage_fraction,
+                    Bytes(usual),
+                    Bytes(room.safe()),
+                    Bytes(room.needed)
+                ),
+            )
+            .snippet(format!("spark.memory.storageFraction {STORAGE_FRACTION}"));
+    }
     draft
-        .remedy(RemedyKind::Compute, format!("Or executors with {wanted} GiB of heap each"))
-        .snippet(format!("spark.executor.memory {wanted}g"))
+}
+
+/// A larger heap, where no setting is to blame.
+fn more_memory(cx: &Context<'_>, draft: Draft, room: &Room) -> Draft {
+    let (needed, storage) = (room.needed, room.storage);
+    if storage == 0 || needed <= storage || room.by_default().is_some_and(|usual| usual >= needed) {
+        return draft;
+    }
+    if cx.app.is_databricks() {
+        return draft.remedy(RemedyKind::Compute, memory::more_heap(cx));
+    }
+    let key = memory::heap_key(cx);
+    let heap = cx.app.conf_bytes(key, 1 << 20).unwrap_or(1 << 30);
+    let wanted = sizing::round_up((heap as f64 * needed as f64 / storage as f64) as i64, 1 << 30) >> 30;
+    let whose = if memory::is_local(cx) { "Or a driver" } else { "Or executors" };
+    draft
+        .remedy(RemedyKind::Compute, format!("{whose} with {wanted} GiB of heap"))
+        .snippet(format!("{key} {wanted}g"))
         .computed(format!(
             "{} × {} needed / {} of storage memory, rounded up to a GiB",
-            Bytes(heap as u64),
+            Bytes(heap.unsigned_abs()),
             Bytes(needed),
             Bytes(storage)
         ))

@@ -33,7 +33,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     if out.drafts.len() == before && !queries.is_empty() {
         out.fine(
             "repeated work",
-            format!("less than {} of the run time computes the same again", Share(cx.config.repeat_share)),
+            format!("less than {} of all task time computes the same again", Share(cx.config.repeat_share)),
         );
     }
 }
@@ -194,12 +194,12 @@ fn draft(cx: &Context<'_>, queries: &[Query<'_>], group: &Group, total: i64) -> 
         .filter_map(|p| cx.stages.iter().find(|s| s.position == *p))
         .map(|s| s.sum(Metric::InputBytes))
         .sum();
-    let once = sqls.len() > 1;
-    let how = if once { format!("{times} and never cached") } else { format!("{times} in one query") };
+    let several = sqls.len() > 1;
+    let how = if several { format!("{times} and never cached") } else { format!("{times} in one query") };
     let title =
-        format!("{what} is computed {how}: {} ({} of the run time) is repeated", Millis(repeated), Share(share));
+        format!("{what} is computed {how}: {} ({} of all task time) is repeated", Millis(repeated), Share(share));
     let mut draft = Draft::new("CACHE_MISSING", title)
-        .fix(if once { "caching it" } else { "one pass" })
+        .fix(if several { "caching it" } else { "one pass" })
         .estimate(estimate(cx, group))
         .evidence("times_computed", group.uses.len(), "times")
         .evidence("repeated_run_ms", repeated, "ms")
@@ -213,7 +213,7 @@ fn draft(cx: &Context<'_>, queries: &[Query<'_>], group: &Group, total: i64) -> 
     let stage_ids = group.uses.iter().flat_map(|u| &u.stages).filter_map(|p| cx.app.stages.get(*p)).map(|s| s.id);
     draft.finding.scope.stages = stage_ids.collect::<BTreeSet<_>>().into_iter().collect();
     draft.finding.scope.source_line = group.uses.iter().find_map(|u| crate::source_line::of_sql(queries[u.query].sql?));
-    if !once {
+    if !several {
         draft = draft
             .at_most(Severity::High)
             .sure(Confidence::Medium, "whether one pass can answer all of them is not in the plan");
@@ -260,8 +260,13 @@ fn with_remedies(draft: Draft, group: &Group, sqls: usize) -> Draft {
     let draft = match sqls > 1 {
         true => draft
             .remedy(RemedyKind::Code, format!("Cache the common part before the first of the {sqls} actions, with all the columns that they use, and unpersist it after the last"))
-            .snippet("common = df.select(…).cache()\n…\ncommon.unpersist()"),
-        false => draft.remedy(RemedyKind::Code, "Compute it once: read it in one pass with conditional aggregates, or put it in a view that is cached").snippet("SELECT count_if(<condition 1>), count_if(<condition 2>) FROM …"),
+            .snippet("common = df.select(…).cache()\n…\ncommon.unpersist()")
+            .not("reads of cached data", "none of these plans reads a cache")
+            .confirm("InMemoryTableScan in the later plans, and the input bytes of their stages"),
+        false => draft
+            .remedy(RemedyKind::Code, "Compute it once: read it in one pass with conditional aggregates")
+            .snippet("SELECT count_if(<condition 1>), count_if(<condition 2>) FROM …")
+            .confirm("how often the part stands in the plan, and the input bytes of its stages"),
     };
     draft
         .computed(format!(
@@ -269,10 +274,11 @@ fn with_remedies(draft: Draft, group: &Group, sqls: usize) -> Draft {
             group.uses.len(),
             Millis(group.repeated_ms())
         ))
-        .not("reads of cached data", "none of these plans reads a cache")
-        .not("other filters", "filters and join conditions of the parts are equal; only the columns may differ")
+        .not(
+            "other filters",
+            "filters and join conditions inside the part are equal; its columns, and what is done with its rows, may differ",
+        )
         .useless("more executors", "they repeat the same work in parallel")
-        .confirm("InMemoryTableScan in the later plans, and the input bytes of their stages")
 }
 
 /// An RDD that several jobs computed.
@@ -315,7 +321,7 @@ fn rdd_draft(cx: &Context<'_>, found: &Recomputed<'_>, total: i64) -> Draft {
     let times = words::count(found.stages.len() as u64, "stage");
     let place = if found.call_site.is_empty() { String::new() } else { format!(" ({})", found.call_site) };
     let title = format!(
-        "RDD {}{place} is computed by {times} and never cached: {} ({} of the run time) is repeated",
+        "RDD {}{place} is computed by {times} and never cached: {} ({} of all task time) is repeated",
         found.rdd,
         Millis(found.repeated_ms),
         Share(share)

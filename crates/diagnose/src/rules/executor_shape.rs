@@ -2,7 +2,10 @@
 
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
+use crate::memory::{self, RESERVED};
+use crate::words;
 use model::{Bytes, Executor, Metric, RemedyKind, Severity, Share};
+use std::collections::BTreeMap;
 
 /// More cores than this share one heap badly.
 const MOST_CORES: u32 = 8;
@@ -10,25 +13,32 @@ const MOST_CORES: u32 = 8;
 const LARGEST_HEAP: i64 = 64 << 30;
 /// Collection below this is no pressure, whatever its share, ms.
 const LEAST_GC_MS: f64 = 10_000.0;
-/// What the JVM keeps before memory.fraction applies.
-const RESERVED: i64 = 300 << 20;
+/// Cores that an executor should have, where its host has them.
+const GOOD_CORES: u32 = 4;
+/// Failures for which every other shape of the same memory is a guess.
+const OUT_OF_MEMORY: [&str; 2] = ["OOM_EXECUTOR_HEAP", "OOM_CONTAINER"];
 
 /// Looks at the default shape: that of most executors.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let workers: Vec<&Executor> =
         cx.app.executors.iter().filter(|e| e.added && !e.is_driver() && e.cores > 0).collect();
     let Some(cores) = workers.iter().map(|e| e.cores).max() else { return };
+    if cx.app.is_databricks() {
+        return out.fine("executor shape", "not judged: on Databricks the node type decides");
+    }
     // The setting is what the executors got; its default is a gigabyte.
     let heap = cx.app.conf_bytes("spark.executor.memory", 1 << 20).unwrap_or(1 << 30);
     let gc = gc_share(cx);
     let stated = cx.app.conf("spark.executor.memory").is_some();
-    let shape = Shape { cores, heap, gc, stated, executors: workers.len() };
-    match problem(&shape, cx.config.gc_share) {
+    let (executors, on_one_host) = side_by_side(&workers);
+    let shape = Shape { cores, heap, gc, stated, executors, on_one_host };
+    match problem(&shape, cx.config.gc_share).filter(|_| !out.any(&OUT_OF_MEMORY)) {
         Some((title, severity, remedy)) => out.push(draft(cx, &shape, title, severity, remedy)),
         None => out.fine(
             "executor shape",
             format!(
-                "{cores} cores and {} of heap each, {} of task time in collection",
+                "{} and {} of heap each, {} of task time in collection",
+                words::counted(u64::from(cores), "core"),
                 Bytes(heap.max(0) as u64),
                 Share(gc)
             ),
@@ -42,7 +52,27 @@ struct Shape {
     gc: f64,
     /// Whether the heap is set in the log rather than Spark's default.
     stated: bool,
+    /// Executors that were there at once.
     executors: usize,
+    /// Most cores that executors of one host had at once.
+    on_one_host: u32,
+}
+
+/// Most executors at once, and most cores of them on one host: replacements of lost executors
+/// are no further ones.
+fn side_by_side(workers: &[&Executor]) -> (usize, u32) {
+    let at = |t: i64| {
+        let alive = workers.iter().filter(move |e| e.added_ms.unwrap_or(0) <= t && e.removed_ms.is_none_or(|r| r > t));
+        let mut hosts: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut n = 0;
+        for executor in alive {
+            n += 1;
+            *hosts.entry(&executor.host).or_default() += executor.cores;
+        }
+        (n, hosts.into_values().max().unwrap_or(0))
+    };
+    let moments = workers.iter().map(|e| at(e.added_ms.unwrap_or(0)));
+    moments.fold((0, 0), |most, now| (most.0.max(now.0), most.1.max(now.1)))
 }
 
 /// Share of task time in collection; less than ten seconds of it are no pressure.
@@ -71,20 +101,20 @@ fn problem(shape: &Shape, gc_limit: f64) -> Option<(String, Severity, (String, S
             shaped(cores, shape.heap / parts, shape),
         ));
     }
-    if shape.cores < 2 && shape.executors > 1 {
+    if shape.cores < 2 && shape.on_one_host >= GOOD_CORES {
         let title = format!(
-            "{} executors have {} core each: every one keeps its own copy of broadcasts and its own overhead",
-            shape.executors, shape.cores
+            "{} executors have one core each: every one keeps its own copy of broadcasts and its own overhead",
+            shape.executors
         );
-        return Some((title, Severity::Info, shaped(4, shape.heap * 4 / i64::from(shape.cores.max(1)), shape)));
+        return Some((title, Severity::Info, shaped(GOOD_CORES, shape.heap * i64::from(GOOD_CORES), shape)));
     }
     None
 }
 
 fn shaped(cores: u32, heap: i64, from: &Shape) -> (String, String) {
-    let gib = (heap >> 30).max(1);
-    let formula = format!("the same memory per core as now: {} / {} cores", Bytes(from.heap.max(0) as u64), from.cores);
-    (format!("spark.executor.cores {cores}\nspark.executor.memory {gib}g"), formula)
+    let (now, cores_now) = (Bytes(from.heap.max(0) as u64), words::counted(u64::from(from.cores), "core"));
+    let formula = format!("the same memory per core as now: {now} / {cores_now}");
+    (format!("spark.executor.cores {cores}\nspark.executor.memory {}", memory::setting(heap)), formula)
 }
 
 fn draft(cx: &Context<'_>, shape: &Shape, title: String, severity: Severity, remedy: (String, String)) -> Draft {
@@ -93,14 +123,15 @@ fn draft(cx: &Context<'_>, shape: &Shape, title: String, severity: Severity, rem
     let mut peaks: Vec<i64> = cx.stages.iter().map(|s| s.q(Metric::PeakExecutionBytes).max).collect();
     peaks.sort_unstable();
     let peak = model::quantile(&peaks, 0.95).unwrap_or(0);
-    Draft::new("EXECUTOR_SHAPE", title)
+    let draft = Draft::new("EXECUTOR_SHAPE", title)
         .severity(severity)
         .evidence("executors", shape.executors, "executors")
         .seen_at("executors page")
         .evidence("cores_per_executor", shape.cores, "cores")
         .evidence("heap_bytes", shape.heap, "bytes")
-        .evidence("gc_share", shape.gc, "share")
-        .over(cx.config.gc_share)
+        .evidence("gc_share", shape.gc, "share");
+    let draft = if shape.gc > cx.config.gc_share { draft.over(cx.config.gc_share) } else { draft };
+    draft
         .evidence("memory_per_slot_bytes", per_slot, "bytes")
         .evidence("peak_execution_bytes_p95", peak, "bytes")
         .remedy(RemedyKind::Compute, "Cut the same machines into executors of this shape")

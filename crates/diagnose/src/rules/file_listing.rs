@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::queries::{self, Query};
 use crate::run_model::Change;
+use crate::words;
 use model::{Count, Millis, Operator, RemedyKind, Scan, Severity, Share};
 
 /// Listing time of one scan from which it is a finding.
@@ -42,7 +43,9 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, listing: i
     }
     let name = queries::short_source(scan);
     let title = match long {
-        true => format!("finding the {} files of {name} took {}", Count(files.max(0) as u64), Millis(listing)),
+        true => {
+            format!("finding the {} of {name} took {}", words::counted(files.max(0) as u64, "file"), Millis(listing))
+        }
         false => format!("{name} has {} files to find and open", Count(files as u64)),
     };
     let estimate = cx
@@ -54,22 +57,22 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, listing: i
         .at_least(if files >= FILES { Severity::Low } else { Severity::Info })
         .estimate(estimate)
         .evidence("metadata_time_ms", listing, "ms")
-        .over(LONG_MS as f64)
         .seen_at(query.location())
         .evidence("files", files, "files")
         .evidence("sql_ms", whole, "ms")
         .evidence("listing_share", share, "share");
-    let table = queries::sql_source(scan);
+    let draft =
+        query.place_node(cx, at, draft).remedy(RemedyKind::Layout, format!("Keep fewer and larger files in {name}"));
+    let draft = match scan.format.as_str() {
+        // The list of files is read from the table's log: no folder is listed.
+        "delta" => draft.snippet(format!("OPTIMIZE {}", queries::sql_source(scan))),
+        _ => draft.remedy(RemedyKind::Sql, "Filter by a partition column, so that only its folders are listed").remedy(
+            RemedyKind::Layout,
+            "A table format keeps the list of files in its log, so that folders need not be listed",
+        ),
+    };
     Some(
-        query
-            .place_node(cx, at, draft)
-            .remedy(RemedyKind::Layout, format!("Keep fewer and larger files in {name}"))
-            .snippet(format!("OPTIMIZE {table}"))
-            .remedy(RemedyKind::Sql, "Filter by a partition column, so that only its folders are listed")
-            .remedy(
-                RemedyKind::Layout,
-                "A table format keeps the list of files in its log, so that folders need not be listed",
-            )
+        draft
             .useless("more executors", "the driver lists, and storage answers at its own pace")
             .confirm(format!("metadata time of the scan; it is {} of the execution now", Share(share))),
     )

@@ -4,8 +4,8 @@ use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::queries::{self, Query};
 use crate::run_model::Change;
-use crate::sizing;
-use model::{Bytes, Count, Metric, Operator, RemedyKind, Scan, Severity, Share};
+use crate::{sizing, words};
+use model::{Bytes, Count, Metric, Operator, RemedyKind, Scan, Severity};
 
 /// Throughput of one task that reads a large file, bytes a second: what is left after compaction.
 const READ_BYTES_PER_S: i64 = 20 << 20;
@@ -28,7 +28,10 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         }
     }
     if scans > 0 && found == 0 {
-        out.fine("file sizes read", format!("{scans} scans, none of more than {} small files", cx.config.small_files));
+        out.fine(
+            "file sizes read",
+            format!("{}, none of more than {} small files", words::count(scans, "scan"), cx.config.small_files),
+        );
     }
 }
 
@@ -43,10 +46,12 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, files: i64
         (_, s) if s >= 0.01 => Severity::Low,
         _ => Severity::Info,
     };
+    let partitions = query.metric(cx, at, "number of partitions read").unwrap_or(0);
+    let read = Files { files, bytes, partitions };
     let name = queries::short_source(scan);
     let title = format!("{name} is read from {} files of {} on average", Count(files as u64), Bytes(average as u64));
     let draft = Draft::new("FILE_SMALL_READ", title)
-        .fix("compacting it")
+        .fix(if read.by_partitions() { "a coarser partitioning" } else { "compacting it" })
         .estimate(facts.filter(|_| tiny).and_then(|f| estimate(cx, f, bytes)))
         .at_least(severity)
         .evidence("files", files, "files")
@@ -54,7 +59,11 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, files: i64
         .seen_at(query.location())
         .evidence("bytes", bytes, "bytes")
         .evidence("average_bytes", average, "bytes")
-        .over(if tiny { cx.config.small_file_bytes } else { cx.config.smallish_file_bytes } as f64)
+        .evidence(
+            "average_limit_bytes",
+            if tiny { cx.config.small_file_bytes } else { cx.config.smallish_file_bytes },
+            "bytes",
+        )
         .evidence("stage_share", share, "share")
         .not(
             "slow storage",
@@ -64,7 +73,11 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, files: i64
                 Bytes((bytes / facts.map_or(1, |f| f.n.max(1)) as i64) as u64)
             ),
         );
-    with_remedies(cx, query.place_node(cx, at, draft), scan, files, bytes, share)
+    let draft = match partitions {
+        0 => draft,
+        n => draft.evidence("partitions_read", n, "partitions"),
+    };
+    with_remedies(cx, query.place_node(cx, at, draft), scan, &read)
 }
 
 /// The same bytes in files of the usual size, read at an ordinary pace.
@@ -83,39 +96,115 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, bytes: i64) -> Option<mode
     Some(run.estimate(&change, &method))
 }
 
-fn with_remedies(cx: &Context<'_>, draft: Draft, scan: &Scan, files: i64, bytes: i64, share: f64) -> Draft {
+/// What a scan read.
+struct Files {
+    files: i64,
+    bytes: i64,
+    /// Partition values read; 0 for a table without partitions.
+    partitions: i64,
+}
+
+impl Files {
+    /// Whether there is hardly more than one file for each partition value: only fewer values make
+    /// files larger.
+    fn by_partitions(&self) -> bool {
+        self.partitions > 1 && self.files < 2 * self.partitions
+    }
+
+    /// Files that would do: one of the target size each, at least one for each partition value.
+    fn wanted(&self, target: i64) -> i64 {
+        sizing::ceil_div(self.bytes, target).max(self.partitions).max(1)
+    }
+
+    fn formula(&self, target: i64) -> String {
+        let wanted = words::counted(self.wanted(target).unsigned_abs(), "file");
+        let least = match self.partitions {
+            0 => String::new(),
+            n => format!(", at least one for each of {}", words::counted(n.unsigned_abs(), "partition value")),
+        };
+        format!(
+            "{} / {}{least}: {wanted} instead of {}",
+            Bytes(self.bytes.unsigned_abs()),
+            Bytes(target.unsigned_abs()),
+            Count(self.files.unsigned_abs())
+        )
+    }
+}
+
+fn with_remedies(cx: &Context<'_>, draft: Draft, scan: &Scan, read: &Files) -> Draft {
+    if read.by_partitions() {
+        return coarser(draft, read);
+    }
     let target = cx.config.target_partition_bytes;
-    let wanted = sizing::ceil_div(bytes, target).max(1);
-    let formula = format!(
-        "{} / {} = {wanted} files instead of {}",
-        Bytes(bytes as u64),
-        Bytes(target as u64),
-        Count(files as u64)
-    );
+    let wanted = read.wanted(target);
+    let about = words::counted(wanted.unsigned_abs(), "file");
     let source = queries::sql_source(scan);
     let draft = match scan.format.as_str() {
         "delta" => draft
-            .remedy(RemedyKind::Layout, format!("Compact the table: about {wanted} files will do"))
-            .snippet(format!("OPTIMIZE {source}"))
-            .computed(formula),
+            .remedy(RemedyKind::Layout, format!("Compact the table: about {about} will do"))
+            .snippet(format!("OPTIMIZE {source}")),
         _ => draft
-            .remedy(RemedyKind::Layout, format!("Rewrite the data once: about {wanted} files will do"))
-            .snippet(format!(
-                "spark.read.format(\"{}\").load(\"{}\").repartition({wanted}).write.format(\"{0}\").save(…)",
-                scan.format,
-                queries::path_of(scan).unwrap_or_default()
-            ))
-            .computed(formula),
+            .remedy(RemedyKind::Layout, format!("Rewrite the data once: about {about} will do"))
+            .snippet(rewrite(scan, read, wanted)),
+    }
+    .computed(read.formula(target));
+    // Even one file for each value stays small: the partitions are the cause.
+    let each = read.bytes / read.partitions.max(1);
+    let draft = match read.partitions > 1 && each < cx.config.small_file_bytes {
+        true => coarser(draft, read),
+        false => draft,
     };
     draft
         .remedy(RemedyKind::Code, "Mend the writer: fewer partitions at its end, or the REBALANCE hint")
-        .useless(
-            "more executors",
-            format!("opening files is most of the work; reading takes {} of the run", Share(share)),
-        )
         .useless(
             "a larger spark.sql.files.maxPartitionBytes",
             "it packs more files into a task; each is opened all the same",
         )
         .confirm("number of files read, and size of files read")
+}
+
+/// Fewer partition values, so that the file of each is larger.
+fn coarser(draft: Draft, read: &Files) -> Draft {
+    draft
+        .remedy(
+            RemedyKind::Layout,
+            format!(
+                "Partition by something coarser, or not at all: {} in {} is {} each",
+                Bytes(read.bytes.unsigned_abs()),
+                words::counted(read.partitions.unsigned_abs(), "partition"),
+                Bytes((read.bytes / read.partitions.max(1)).unsigned_abs())
+            ),
+        )
+        .confirm("number of files read, and size of files read")
+}
+
+/// The rewrite in code; a partitioned layout keeps its partitions.
+fn rewrite(scan: &Scan, read: &Files, wanted: i64) -> String {
+    let (read_from, write_to) = match (&scan.table, queries::path_of(scan)) {
+        (Some(table), _) => (format!("spark.read.table(\"{table}\")"), "saveAsTable(…)".to_owned()),
+        (None, path) => (
+            format!("spark.read.format(\"{}\").load(\"{}\")", scan.format, path.unwrap_or_default()),
+            "save(…)".to_owned(),
+        ),
+    };
+    let columns: Vec<String> = partition_columns(scan).iter().map(|c| format!("\"{c}\"")).collect();
+    let columns = if columns.is_empty() { "\"<partition column>\"".to_owned() } else { columns.join(", ") };
+    match read.partitions {
+        0 => format!("{read_from}.repartition({wanted}).write.format(\"{}\").{write_to}", scan.format),
+        _ => format!(
+            "{read_from}.repartition({columns}).write.format(\"{}\").partitionBy({columns}).{write_to}",
+            scan.format
+        ),
+    }
+}
+
+/// Partition columns, from the plan or from the folders of its first path.
+fn partition_columns(scan: &Scan) -> Vec<String> {
+    if !scan.partition_columns.is_empty() {
+        return scan.partition_columns.clone();
+    }
+    let location = scan.location.as_deref().unwrap_or_default();
+    let first =
+        location.rsplit_once('[').map_or(location, |(_, rest)| rest).split([',', ']']).next().unwrap_or_default();
+    first.split('/').filter_map(|folder| folder.split_once('=')).map(|(column, _)| column.to_owned()).collect()
 }

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::queries::{self, Query};
-use crate::sizing;
+use crate::{sizing, words};
 use model::{Bytes, Count, Operator, RemedyKind, Severity};
 
 /// Looks at every write.
@@ -21,26 +21,37 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
                 Operator::Write { target, .. } => target.clone(),
                 _ => None,
             };
+            // Plain files have nothing that compacts them in place.
+            let plain = matches!(&node.op, Operator::Write { command, .. } if command.contains("InsertIntoHadoopFs"));
             if files > cx.config.small_files && bytes / files < cx.config.small_file_bytes {
                 found += 1;
-                out.push(draft(cx, query, at, target, files, bytes));
+                out.push(draft(cx, query, at, &Written { target, plain, files, bytes }));
             }
         }
     }
     if writes > 0 && found == 0 {
         out.fine(
             "file sizes written",
-            format!("{writes} writes, none of more than {} small files", cx.config.small_files),
+            format!("{}, none of more than {} small files", words::count(writes, "write"), cx.config.small_files),
         );
     }
 }
 
-fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, target: Option<String>, files: i64, bytes: i64) -> Draft {
+/// What a write wrote.
+struct Written {
+    target: Option<String>,
+    plain: bool,
+    files: i64,
+    bytes: i64,
+}
+
+fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, written: &Written) -> Draft {
+    let &Written { ref target, plain, files, bytes } = written;
     let average = bytes / files;
     let partitions = query.metric(cx, at, "number of dynamic part").filter(|n| *n > 0);
     let name = target.clone().unwrap_or_else(|| "the output".to_owned());
     let each = partitions
-        .map(|p| format!(", {:.0} in each of {} partitions", files as f64 / p as f64, Count(p as u64)))
+        .map(|p| format!(", {:.0} in each of {}", files as f64 / p as f64, words::counted(p as u64, "partition")))
         .unwrap_or_default();
     let title =
         format!("{} files of {} on average are written to {name}{each}", Count(files as u64), Bytes(average as u64));
@@ -51,7 +62,7 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, target: Option<String>,
         .seen_at(query.location())
         .evidence("bytes", bytes, "bytes")
         .evidence("average_bytes", average, "bytes")
-        .over(cx.config.small_file_bytes as f64)
+        .evidence("average_limit_bytes", cx.config.small_file_bytes, "bytes")
         .evidence("partitions_written", partitions.unwrap_or(0), "partitions")
         .explained_by(&["SKEW_WRITE"]);
     let draft = query.place_node(cx, at, draft);
@@ -65,21 +76,23 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, target: Option<String>,
             )
             .snippet("df.repartition(\"<partition column>\").write.partitionBy(\"<partition column>\")…")
             .computed(format!(
-                "{} / {} partitions = {} each",
+                "{} / {} = {} each",
                 Bytes(bytes as u64),
-                Count(p as u64),
+                words::counted(p as u64, "partition"),
                 Bytes((bytes / p) as u64)
             )),
         None => draft
-            .remedy(RemedyKind::Code, format!("Write {wanted} files"))
+            .remedy(RemedyKind::Code, format!("Write {}", words::counted(wanted.unsigned_abs(), "file")))
             .snippet(format!("df.repartition({wanted}).write…"))
             .computed(format!("{} / {target_size}", Bytes(bytes as u64))),
     };
+    let draft =
+        draft.remedy(RemedyKind::Sql, "Or let adaptive execution size the output").snippet("SELECT /*+ REBALANCE */ …");
+    let draft = match plain {
+        true => draft,
+        false => draft.remedy(RemedyKind::Layout, "Compact what is there already").snippet(format!("OPTIMIZE {name}")),
+    };
     draft
-        .remedy(RemedyKind::Sql, "Or let adaptive execution size the output")
-        .snippet("SELECT /*+ REBALANCE */ …")
-        .remedy(RemedyKind::Layout, "Compact what is there already")
-        .snippet(format!("OPTIMIZE {name}"))
         .useless("coalesce(n)", "it also takes the parallelism from everything before it, up to the last shuffle")
         .confirm("number of written files")
 }

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::plans::{self, BlockedBy, NotPushed};
 use crate::queries::{self, Query};
+use crate::{plan_text, words};
 use model::{Operator, RemedyKind, Scan, Severity};
 
 /// Input from which it matters.
@@ -15,20 +16,75 @@ const SHARE: f64 = 0.05;
 
 /// Looks at every filter that stands directly above a scan.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
-    let (mut filters, mut found) = (0, 0);
+    let (mut filters, mut found) = (0, Vec::new());
     for query in queries::of_users(cx) {
         for (at, scan, filter) in filtered_scans(&query) {
             filters += 1;
             let left = left(&query, scan, filter);
             if !left.is_empty() {
-                found += 1;
-                out.push(draft(cx, &query, at, scan, &left));
+                found.push((draft(cx, &query, at, scan, &left), key(scan, &left)));
             }
         }
     }
-    if filters > 0 && found == 0 {
-        out.fine("filter pushdown", format!("{filters} filters above scans, each is pushed as far as its source can"));
+    if filters > 0 && found.is_empty() {
+        let filters = words::count(filters, "filter");
+        out.fine("filter pushdown", format!("{filters} above scans, each is pushed as far as its source can"));
     }
+    for draft in merged(found) {
+        out.push(draft);
+    }
+}
+
+/// What makes filters alike: the source, and what is not pushed whatever its numbers.
+fn key(scan: &Scan, left: &[NotPushed]) -> String {
+    let parts: Vec<String> = left.iter().map(|p| without_numbers(&p.predicate)).collect();
+    format!("{} {}", queries::sql_source(scan), parts.join(" AND "))
+}
+
+/// `(order_id % 4) = 2` as `(order_id % ?) = ?`; digits inside names stay.
+fn without_numbers(predicate: &str) -> String {
+    let mut out = String::with_capacity(predicate.len());
+    let mut before = ' ';
+    for c in predicate.chars() {
+        let in_name = before.is_alphanumeric() || before == '_';
+        match c {
+            '0'..='9' if before == '?' => continue,
+            '0'..='9' if !in_name => out.push('?'),
+            _ => out.push(c),
+        }
+        before = if out.ends_with('?') { '?' } else { c };
+    }
+    out
+}
+
+/// One finding for filters that are alike: that of the place where it matters most, with the others named.
+fn merged(found: Vec<(Draft, String)>) -> Vec<Draft> {
+    let mut groups: Vec<(Draft, String, Vec<i64>)> = Vec::new();
+    for (draft, key) in found {
+        let sqls = || draft.finding.scope.sql.into_iter();
+        match groups.iter_mut().find(|g| g.1 == key) {
+            Some(group) => {
+                group.2.extend(sqls());
+                if draft.at_least > group.0.at_least {
+                    group.0 = draft;
+                }
+            }
+            None => groups.push((draft.clone(), key, sqls().collect())),
+        }
+    }
+    groups.into_iter().map(|(draft, _, sqls)| in_queries(draft, sqls)).collect()
+}
+
+fn in_queries(mut draft: Draft, mut sqls: Vec<i64>) -> Draft {
+    let places = sqls.len();
+    if places < 2 {
+        return draft;
+    }
+    sqls.dedup();
+    draft.finding.title =
+        format!("{}; {} have such a filter", draft.finding.title, words::counted(places as u64, "scan"));
+    draft.finding.scope.sqls = sqls;
+    draft.evidence("scans_with_such_a_filter", places, "scans")
 }
 
 /// Filters above scans: scan, its position, and the filter's position.
@@ -61,12 +117,12 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, left: &[No
     let column = first.column.clone().unwrap_or_default();
     let files = query.files(cx, at);
     let title =
-        format!("the filter {} is applied after reading: {}", clipped(&first.predicate), words(first.blocked_by));
+        format!("the filter {} is applied after reading: {}", clipped(&first.predicate), blocked(first.blocked_by));
     let pushed = scan.pushed.clone().unwrap_or_default();
     let only_null = pushed.iter().all(|p| p.starts_with("IsNotNull(") || queries::is_not_null_only(p));
     let draft = Draft::new("FILTER_NOT_PUSHED", title)
         .severity(severity(cx, query, at, files))
-        .evidence("blocked_by", words(first.blocked_by), "")
+        .evidence("blocked_by", blocked(first.blocked_by), "")
         .seen_at(query.location())
         .evidence("column", column.clone(), "")
         .evidence("pushed", pushed.clone(), "")
@@ -87,7 +143,7 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, left: &[No
 }
 
 /// In words; arithmetic is called an expression, which a reader finds sooner than a function.
-fn words(blocked_by: BlockedBy) -> &'static str {
+fn blocked(blocked_by: BlockedBy) -> &'static str {
     match blocked_by {
         BlockedBy::Function => "an expression around the column",
         other => other.words(),
@@ -128,9 +184,7 @@ fn with_remedies(draft: Draft, scan: &Scan, part: &NotPushed, column: &str, only
     let kind = scan_type(scan, column);
     let draft = match part.blocked_by {
         BlockedBy::Cast | BlockedBy::TypeMismatch => cast_remedy(draft, &part.predicate, column, kind.as_deref()),
-        BlockedBy::Function => draft
-            .remedy(RemedyKind::Sql, function_words(&part.predicate, column))
-            .snippet(format!("WHERE {column} >= <from> AND {column} < <to>")),
+        BlockedBy::Function => function_remedy(draft, &part.predicate, column),
         BlockedBy::Udf => draft.remedy(
             RemedyKind::Code,
             format!("Write the condition on {column} with built-in functions, or add a plain one beside it that keeps what the function may keep"),
@@ -210,18 +264,65 @@ fn literal_form(predicate: &str, column: &str, kind: Option<&str>) -> Option<Str
     Some(format!("{column} {operator} {literal}"))
 }
 
-fn function_words(predicate: &str, column: &str) -> String {
-    let call = predicate.split('(').next().unwrap_or_default().trim().to_lowercase();
-    match call.as_str() {
-        "date_format" | "year" | "month" | "to_date" | "date_trunc" | "trunc" | "day" | "hour" | "dayofmonth"
-        | "from_unixtime" => {
-            format!("Write {call}({column}) as a range of {column} itself")
-        }
-        "upper" | "lower" | "trim" | "substring" | "regexp_extract" | "concat" => {
-            format!("Store {call}({column}) in a column of its own and filter that")
-        }
-        _ => format!("Free {column} from the expression around it: compare the column itself with a value or a range"),
+/// Functions that never turn the order of their argument round: a comparison of the result is a
+/// range of the argument. `date_format` and `from_unixtime` only with a format that begins with
+/// the year, as text then sorts as time does.
+const IN_ORDER: [&str; 3] = ["year", "date_trunc", "trunc"];
+const BY_FORMAT: [&str; 2] = ["date_format", "from_unixtime"];
+
+/// How a column is freed from what is around it, as far as that is possible at all.
+fn function_remedy(draft: Draft, predicate: &str, column: &str) -> Draft {
+    let expression = side_of(predicate, column);
+    let call = call_of(expression);
+    let inverted = match call.as_str() {
+        "" => is_shift(expression),
+        name => IN_ORDER.contains(&name) || BY_FORMAT.contains(&name) && expression.contains(" yyyy"),
+    };
+    match (inverted, call.as_str()) {
+        (true, "") => draft.remedy(
+            RemedyKind::Sql,
+            format!("Compare {column} itself: move what is added or taken away to the other side"),
+        ),
+        (true, name) => draft
+            .remedy(RemedyKind::Sql, format!("Write {name}({column}) as a range of {column} itself"))
+            .snippet(format!("WHERE {column} >= <from> AND {column} < <to>")),
+        (false, _) => draft.remedy(
+            RemedyKind::Layout,
+            format!("No range of {column} stands for {expression}: where it is filtered often, store its result in a column of its own and filter that"),
+        ),
     }
+}
+
+/// The side of a comparison that the column stands on.
+fn side_of<'p>(predicate: &'p str, column: &str) -> &'p str {
+    const SIGNS: [&str; 8] = [" <=> ", " >= ", " <= ", " = ", " > ", " < ", " IN ", " INSET "];
+    let sides = SIGNS.into_iter().find_map(|sign| predicate.split_once(sign));
+    let side = match sides {
+        Some((left, right)) => {
+            if left.contains(column) {
+                left
+            } else {
+                right
+            }
+        }
+        None => predicate,
+    };
+    plan_text::unwrapped(side)
+}
+
+/// The outermost function of an expression; empty for arithmetic.
+fn call_of(expression: &str) -> String {
+    let name = expression.split('(').next().unwrap_or_default();
+    let is_name = !name.is_empty() && name.len() < expression.len() && !name.contains(' ');
+    if is_name { name.to_lowercase() } else { String::new() }
+}
+
+/// `order_id + 5`, `amount - 10`: only additions of constants.
+fn is_shift(expression: &str) -> bool {
+    let parts: Vec<&str> = expression.split([' ', '(', ')']).filter(|p| !p.is_empty()).collect();
+    let names = parts.iter().filter(|p| p.parse::<f64>().is_err() && !matches!(**p, "+" | "-")).count();
+    let column_first = parts.first().is_some_and(|p| p.parse::<f64>().is_err());
+    names == 1 && parts.len() >= 3 && (column_first || !parts.contains(&"-"))
 }
 
 #[cfg(test)]
@@ -236,5 +337,30 @@ mod tests {
         assert_eq!(form(condition, Some("date")).as_deref(), Some("created_at >= DATE '2025-01-01'"));
         assert_eq!(form(condition, None), None);
         assert_eq!(form("7 < cast(created_at as int)", Some("string")).as_deref(), Some("created_at > '7'"));
+    }
+
+    #[test]
+    fn filters_that_differ_in_numbers_are_alike() {
+        assert_eq!(without_numbers("(order_id % 4) = 12"), "(order_id % ?) = ?");
+        assert_eq!(without_numbers("upper(c2) = X"), "upper(c2) = X");
+    }
+
+    #[test]
+    fn only_what_keeps_order_becomes_a_range() {
+        for (predicate, column, says) in [
+            ("(order_id % 4) = 0", "order_id", "No range of order_id stands for order_id % 4"),
+            ("(order_id + 5) > 10", "order_id", "Compare order_id itself"),
+            ("(5 - order_id) > 10", "order_id", "No range"),
+            ("(amount * -1) > 10", "amount", "No range"),
+            ("year(day) = 2025", "day", "Write year(day) as a range"),
+            ("month(day) = 3", "day", "No range of day stands for month(day)"),
+            ("date_format(day, yyyy-MM, Some(UTC)) = 2025-01", "day", "Write date_format(day) as a range"),
+            ("date_format(day, MM, Some(UTC)) = 01", "day", "No range"),
+            ("upper(code) = A", "code", "No range of code stands for upper(code)"),
+        ] {
+            let draft = function_remedy(Draft::new("FILTER_NOT_PUSHED", "x"), predicate, column);
+            let text = &draft.finding.remedies[0].text;
+            assert!(text.starts_with(says), "{predicate}: {text}");
+        }
     }
 }

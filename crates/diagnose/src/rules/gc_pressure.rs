@@ -2,12 +2,14 @@
 
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
-use crate::sizing;
-use model::{Confidence, Metric, Millis, Operator, RemedyKind, Severity, Share};
+use crate::{memory, sizing, words};
+use model::{Bytes, Confidence, Metric, Millis, Operator, RemedyKind, Severity, Share};
 use std::collections::BTreeMap;
 
 /// Time after the start of an executor in which collection counts as start-up, ms.
 const START_UP_MS: i64 = 5_000;
+/// Tasks that read less hold nothing that more of them would spread, bytes.
+const SMALL_TASK: i64 = 8 << 20;
 
 /// Looks at every stage, then at every executor.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -87,10 +89,11 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, pressure: &Pressure, wall_gc:
     let share = pressure.share();
     let title = match share > c.gc_share {
         true => format!(
-            "{} of the task time is garbage collection: {} of {}",
+            "{} of the task time is garbage collection: {} of the {} of all tasks together{}",
             Share(share),
             Millis(pressure.gc),
-            Millis(pressure.duration)
+            Millis(pressure.duration),
+            options(cx).map(|o| format!(", with {}", o.bad.join(" "))).unwrap_or_default()
         ),
         false => format!(
             "One task spends {} of its time in garbage collection ({})",
@@ -117,7 +120,7 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, pressure: &Pressure, wall_gc:
         );
     let matters = |share: f64| wall_gc as f64 >= share * cx.base_wall_ms() as f64;
     draft = match () {
-        () if is_local(cx) => draft.at_most(Severity::Info).sure(
+        () if memory::is_local(cx) => draft.at_most(Severity::Info).sure(
             Confidence::Low,
             "in local mode the driver shares the heap, and its collection is counted in every task",
         ),
@@ -130,11 +133,6 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, pressure: &Pressure, wall_gc:
         draft = draft.explained_by(&["SKEW_NULL_KEY", "SKEW_KEY", "SKEW_INPUT", "SKEW_EXPLODE", "STRAGGLER_TASK"]);
     }
     remedies(cx, draft, facts)
-}
-
-fn is_local(cx: &Context<'_>) -> bool {
-    let mut workers = cx.app.executors.iter().filter(|e| e.added || cx.app.executors.len() == 1);
-    cx.app.executors.iter().any(|e| e.is_driver()) && workers.all(|e| e.is_driver())
 }
 
 /// Every task with a twentieth of its run time in collection.
@@ -156,7 +154,10 @@ fn remedies(cx: &Context<'_>, mut draft: Draft, facts: &StageFacts<'_>) -> Draft
     let gathers = facts
         .operators()
         .any(|(_, n)| matches!(&n.op, Operator::Aggregate(a) if a.functions.iter().any(|f| gathers(f))));
-    let objects = facts.operators().any(|(_, n)| matches!(n.op, Operator::Objects | Operator::Python { .. }));
+    let objects = facts.operators().any(|(_, n)| matches!(n.op, Operator::Objects));
+    if let Some(options) = options(cx) {
+        draft = options.remedy(draft).explained_anywhere_by(&["GC_PRESSURE"]);
+    }
     if gathers {
         draft = draft.remedy(RemedyKind::Sql, "An aggregate gathers whole groups on the heap (collect_list, exact percentiles and the like): use approx_percentile or gather fewer columns");
     }
@@ -172,38 +173,79 @@ fn remedies(cx: &Context<'_>, mut draft: Draft, facts: &StageFacts<'_>) -> Draft
             )
             .snippet("df.persist(StorageLevel.MEMORY_AND_DISK_SER)");
     }
-    let slots = (facts.slots.round() as i64).max(1);
-    let wanted = sizing::round_up(facts.n as i64 * 2, slots);
-    draft = draft
-        .remedy(RemedyKind::Conf, format!("Use {wanted} tasks instead of {}: each holds half", facts.n))
-        .snippet(format!("SET spark.sql.shuffle.partitions = {wanted}"))
-        .computed(format!("{} x 2, rounded up to a multiple of {slots} slots", facts.n));
+    draft = more_tasks(draft, facts);
     let cores = cx.app.executors.iter().filter(|e| e.added).map(|e| e.cores).max().unwrap_or(0);
-    if cores > 8 {
+    if cores > 8 && !cx.app.is_databricks() && !memory::is_local(cx) {
         draft = draft
             .remedy(RemedyKind::Compute, format!("{cores} cores share one heap: take executors of 4 to 5 cores"))
             .snippet("spark.executor.cores=5");
     }
-    let options = cx.app.conf("spark.executor.extraJavaOptions").unwrap_or_default();
-    for (mark, say) in [
-        ("-Xmn", "a young generation fixed by -Xmn"),
-        ("UseSerialGC", "the serial collector"),
-        ("UseParallelGC", "the parallel collector"),
-    ] {
-        if options.contains(mark) {
-            draft = draft
-                .remedy(
-                    RemedyKind::Conf,
-                    format!("Take {say} out of the executors' Java options and let G1 size itself"),
-                )
-                .snippet("spark.executor.extraJavaOptions=-XX:+UseG1GC");
-        }
-    }
     draft
-        .remedy(RemedyKind::Compute, "Give each executor more heap, or move execution memory off the heap")
-        .snippet("spark.memory.offHeap.enabled=true\nspark.memory.offHeap.size=1g")
+        .remedy(RemedyKind::Compute, memory::more_heap(cx))
         .useless("more executors of the same kind", "every heap stays as full")
         .confirm("GC time over task time of the stage: below 10 %")
+}
+
+/// Smaller tasks, where a setting of the query decides about their number.
+fn more_tasks(draft: Draft, facts: &StageFacts<'_>) -> Draft {
+    let (read, input) = (facts.q(Metric::ShuffleReadBytes), facts.q(Metric::InputBytes));
+    if facts.sql.is_none() || read.max < SMALL_TASK || read.max < input.max {
+        return draft;
+    }
+    let slots = (facts.slots.round() as i64).max(1);
+    let wanted = sizing::round_up(facts.n as i64 * 2, slots);
+    draft
+        .remedy(RemedyKind::Conf, format!("Use {wanted} tasks instead of {}: each holds half", facts.n))
+        .snippet(format!("SET spark.sql.shuffle.partitions = {wanted}"))
+        .computed(format!(
+            "{} × 2, rounded up to a multiple of {}",
+            facts.n,
+            words::counted(slots.unsigned_abs(), "slot")
+        ))
+}
+
+/// Java options of the executors that make collection slow.
+struct JavaOptions<'o> {
+    key: &'static str,
+    bad: Vec<&'o str>,
+    /// The others, which stay.
+    rest: Vec<&'o str>,
+    young: Option<i64>,
+}
+
+/// The serial collector, and a young generation fixed at less than a tenth of the heap.
+fn options<'c>(cx: &'c Context<'_>) -> Option<JavaOptions<'c>> {
+    let key = match memory::is_local(cx) {
+        true => "spark.driver.extraJavaOptions",
+        false => "spark.executor.extraJavaOptions",
+    };
+    let heap = cx.app.conf_bytes(memory::heap_key(cx), 1 << 20).unwrap_or(1 << 30);
+    let young = |option: &str| option.strip_prefix("-Xmn").and_then(|v| model::parse_bytes(v, 1));
+    let small = |option: &str| young(option).is_some_and(|y| y < heap / 10);
+    let all = cx.app.conf(key)?.split_whitespace();
+    let (bad, rest): (Vec<_>, Vec<_>) = all.partition(|o| *o == "-XX:+UseSerialGC" || small(o));
+    let young = bad.iter().find_map(|o| young(o));
+    (!bad.is_empty()).then_some(JavaOptions { key, bad, rest, young })
+}
+
+impl JavaOptions<'_> {
+    fn remedy(&self, draft: Draft) -> Draft {
+        let because = match self.young {
+            Some(young) => format!(
+                "only {} are left for new objects, so that they are collected over and over",
+                Bytes(young.unsigned_abs())
+            ),
+            None => "the serial collector stops all tasks of an executor and works with one thread".to_owned(),
+        };
+        let kept = [self.rest.as_slice(), &["-XX:+UseG1GC"]].concat();
+        draft
+            .remedy(
+                RemedyKind::Conf,
+                format!("Take {} out of {} and let G1 size itself: {because}", self.bad.join(" and "), self.key),
+            )
+            .snippet(format!("{} {}", self.key, kept.join(" ")))
+            .evidence("java_options", self.bad.join(" "), "")
+    }
 }
 
 fn gathers(function: &str) -> bool {
@@ -215,7 +257,7 @@ fn gathers(function: &str) -> bool {
 
 /// Executors whose tasks collect too much over the whole run while no stage stands out.
 fn executors(cx: &Context<'_>, out: &mut Findings) {
-    if is_local(cx) || cx.app.pasted.is_some() {
+    if memory::is_local(cx) || cx.app.pasted.is_some() {
         return;
     }
     let mut sums: BTreeMap<usize, (i64, i64)> = BTreeMap::new();
@@ -246,7 +288,7 @@ fn executors(cx: &Context<'_>, out: &mut Findings) {
             .evidence("task_ms", duration, "ms")
             .evidence("gc_share", share, "share")
             .over(c.gc_share)
-            .remedy(RemedyKind::Compute, "Give each executor more heap, or fewer cores that share it")
+            .remedy(RemedyKind::Compute, memory::more_heap(cx))
             .useless("more executors of the same kind", "every heap stays as full")
             .confirm("GC time over task time of the executor: below 10 %");
         draft.finding.scope.executor = Some(id);

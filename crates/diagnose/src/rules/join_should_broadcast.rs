@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::queries::{self, Query};
 use crate::run_model::Change;
+use crate::{memory, words};
 use model::{Bytes, Join, JoinAlgorithm, Metric, Operator, RemedyKind, Severity, Side};
 
 const MIB: i64 = 1 << 20;
@@ -33,7 +34,12 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     if joins > 0 && found == 0 && cx.app.pasted.is_none() {
         out.fine(
             "join choice",
-            format!("{joins} joins shuffle both sides; none has a side that is small enough to broadcast and may be"),
+            match joins {
+                1 => "one join shuffles both sides; neither is small enough to broadcast and may be".to_owned(),
+                n => format!(
+                    "{n} joins shuffle both sides; none has a side that is small enough to broadcast and may be"
+                ),
+            },
         );
     }
 }
@@ -82,11 +88,9 @@ fn missed(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join) -> Option
         if ls <= rs { (Side::Left, ls, rs, r, left) } else { (Side::Right, rs, ls, l, right) };
     let threshold = threshold(cx, query);
     let limit = limit(large, threshold, cx.app.is_databricks());
-    let heap = |key| cx.app.conf_bytes(key, 1 << 20).unwrap_or(GIB);
-    let room = (heap("spark.driver.memory").min(heap("spark.executor.memory")) as f64 * HEAP_SHARE) as i64;
     // A large side of a few megabytes costs nothing to shuffle.
     let worth = large >= 10 * MIB && large >= 2 * small;
-    (worth && small <= limit && may_build(join, side) && COPIES * small <= room).then_some(Missed {
+    (worth && small <= limit && may_build(join, side) && small <= room(cx)).then_some(Missed {
         side,
         small,
         large,
@@ -95,6 +99,16 @@ fn missed(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join) -> Option
         limit,
         threshold,
     })
+}
+
+/// Largest side that the smaller heap has room for, bytes.
+pub(super) fn room(cx: &Context<'_>) -> i64 {
+    let heap = |key| cx.app.conf_bytes(key, 1 << 20).unwrap_or(GIB);
+    let smaller = match memory::is_local(cx) {
+        true => heap("spark.driver.memory"),
+        false => heap("spark.driver.memory").min(heap("spark.executor.memory")),
+    };
+    (smaller as f64 * HEAP_SHARE) as i64 / COPIES
 }
 
 fn reason(cx: &Context<'_>, query: &Query<'_>, missed: &Missed) -> &'static str {
@@ -115,24 +129,30 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, join: &Join, missed: &M
         .first()
         .map_or_else(|| "one side".to_owned(), |(_, s)| queries::short_source(s));
     let because = reason(cx, query, missed);
+    let shuffled = query.metric(cx, missed.exchange, "shuffle bytes written").filter(|b| *b > 0);
+    let moved = shuffled.map_or(large, |b| Bytes(b.unsigned_abs()));
     let title = format!(
-        "the join on {} shuffles {large} although {name} has only {small}: {because}",
+        "the join on {} shuffles {moved} although {name} has only {small}: {because}",
         join.left_keys.join(", ")
     );
     let draft = Draft::new("JOIN_SHOULD_BROADCAST", title)
-        .fix("a broadcast join")
         .estimate(estimate(cx, query, at, missed.exchange))
         .at_least(Severity::Low)
         .evidence("small_side_bytes", missed.small, "bytes")
-        .over(missed.limit as f64)
         .seen_at(query.location())
+        .evidence("small_side_limit_bytes", missed.limit, "bytes")
         .evidence("large_side_bytes", missed.large, "bytes")
+        .evidence("large_side_shuffled_bytes", shuffled.unwrap_or(missed.large), "bytes")
         .evidence("threshold_bytes", missed.threshold.unwrap_or(10 * MIB), "bytes")
         .evidence("join_type", join.kind.clone(), "")
         .evidence("reason", because, "")
         .not(
             "a side that may not be broadcast",
-            format!("a {} join may build its {:?} side", join.kind, missed.side).to_lowercase(),
+            format!(
+                "{} join may build its {} side",
+                words::a_join_kind(&join.kind),
+                if missed.side == Side::Left { "left" } else { "right" }
+            ),
         )
         .not("a join that adaptive execution already turned", "the final plan still shuffles both sides")
         .not("no room for it", format!("{COPIES} × {small} fit into a fifth of the smaller heap"));
@@ -173,25 +193,32 @@ fn with_remedies(query: &Query<'_>, draft: Draft, missed: &Missed, name: &str) -
         .confirm("BroadcastHashJoin in the plan and no exchange on the large side")
 }
 
-/// The large side is not written, fetched and sorted.
+/// At least the large side is not written, fetched and sorted; at most the whole stage of the
+/// join goes, but for its CPU time, as its work moves into the scan.
 fn estimate(cx: &Context<'_>, query: &Query<'_>, join: usize, exchange: usize) -> Option<model::Estimate> {
     let run = cx.run.as_ref()?;
     let writer = query.stage_of(cx, exchange);
-    let reader = query.stage_of(cx, join);
+    let reader = query.stage_of(cx, join).filter(|r| writer.is_none_or(|w| w.position != r.position));
     let sort = query.plan.inputs(join).iter().filter_map(|&s| query.metric(cx, s, "sort time")).sum::<i64>();
-    let mut change = Change::default();
+    let mut least = Change::default();
     if let Some(facts) = writer {
-        change
+        least
             .stages
             .push((facts.position, facts.shortened(|row| facts.stage.tasks.value(Metric::ShuffleWriteMs, row))));
     }
-    if let Some(facts) = reader.filter(|r| writer.is_none_or(|w| w.position != r.position)) {
+    let mut most = least.clone();
+    if let Some(facts) = reader {
+        let tasks = &facts.stage.tasks;
         let each = sort / (facts.n.max(1) as i64);
-        change
-            .stages
-            .push((facts.position, facts.shortened(|row| facts.stage.tasks.value(Metric::FetchWaitMs, row) + each)));
+        least.stages.push((facts.position, facts.shortened(|row| tasks.value(Metric::FetchWaitMs, row) + each)));
+        let idle = |row| tasks.value(Metric::DurationMs, row) - tasks.value(Metric::CpuMs, row);
+        most.stages.push((facts.position, facts.shortened(|row| idle(row).max(0))));
     }
-    Some(run.estimate(&change, "without writing, waiting for and sorting the large side"))
+    let method = "at least the time of writing, waiting for and sorting the large side; at most all of the join's stage but its CPU time, as its work moves into the scan";
+    let mut estimate = run.estimate(&least, method);
+    estimate.saved_ms_low = estimate.saved_ms;
+    estimate.saved_ms_high = run.estimate(&most, method).saved_ms.max(estimate.saved_ms);
+    Some(estimate)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use crate::cause::Cause;
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::failure::{self, Failure, has_any};
-use crate::words;
-use model::{Metric, Operator, Origin, RemedyKind, Scope, Severity};
+use crate::{memory, plan_text, words};
+use model::{Metric, Operator, Origin, PlanNode, RemedyKind, Scope, Severity};
 use std::collections::BTreeSet;
 
 /// Looks at memory errors of executors.
@@ -161,11 +161,17 @@ fn heap(f: &Failure<'_>) -> Draft {
     let indexes = f.indexes();
     let filling = filling(f, &text);
     let what = if filling.what.is_empty() { String::new() } else { format!(" while {}", filling.what) };
+    let expression = gathering(f).filter(|_| matches!(filling.name, "large_values" | "unknown"));
+    let what = match &expression {
+        Some((call, _)) => format!(" in {call}"),
+        None => what,
+    };
+    let who = if memory::is_local(f.cx) { "the JVM of local mode" } else { "executors" };
     let lost =
         if executors > 0 { format!("; {} lost", words::count(executors as u64, "executor")) } else { String::new() };
     let mut draft = f
-        .draft(format!("executors ran out of heap{what}: {}{lost}", failure::shortened(&f.first.message)))
-        .evidence("cause", filling.name, "")
+        .draft(format!("{who} ran out of heap{what}: {}{lost}", failure::shortened(&f.first.message)))
+        .evidence("cause", if expression.is_some() { "large_values" } else { filling.name }, "")
         .evidence("executors", f.executors(), "")
         .evidence("executors_lost", executors, "executors");
     if has_any(&text, &["exit code 52", "exited with code 52", "status: 52", "code 52"]) {
@@ -185,7 +191,53 @@ fn heap(f: &Failure<'_>) -> Draft {
         draft = draft.not("container limit", "the JVM itself reported the error; no container was killed for its size");
     }
     draft = draft.not("autoscaling or spot loss", "no removal by the cluster stands before the error");
-    remedies(f, draft, &filling)
+    match expression {
+        Some((call, node)) => {
+            let draft = draft.evidence("expression", call.clone(), "").evidence("operator", node, "");
+            let text = format!(
+                "{call} holds all its values in one row of one task: keep fewer (filter, limit, count or sum instead), or explode later"
+            );
+            remedies(f, draft.remedy(RemedyKind::Sql, text))
+        }
+        None => remedies(f, draft.remedy(filling.kind, filling.remedy)),
+    }
+}
+
+/// Functions whose result grows with the rows of a key or with an argument.
+const GATHERING: [&str; 8] = [
+    "collect_list(",
+    "collect_set(",
+    "array_agg(",
+    "array_repeat(",
+    "listagg(",
+    "string_agg(",
+    "percentile(",
+    "sequence(",
+];
+
+/// The expression of the failing stage that gathers values in one row, and its operator. A stage
+/// that never finished may have left no metrics that tell its operators: then its whole plan.
+fn gathering(f: &Failure<'_>) -> Option<(String, String)> {
+    let (stage, attempt) = f.first.stage?;
+    let facts = f.cx.stage(stage, attempt)?;
+    let call = |n: &PlanNode| call_in(&n.detail).map(|call| (call, n.name.to_string()));
+    let mut own = facts.operators().filter_map(|(_, n)| call(n));
+    let whole = || facts.plan().filter(|_| facts.nodes.is_empty())?.nodes.iter().find_map(call);
+    own.next().or_else(whole)
+}
+
+/// `collect_list(message)` out of `ObjectHashAggregate(keys=[…], functions=[partial_collect_list(message#3, 0, 0)])`.
+fn call_in(detail: &str) -> Option<String> {
+    let found = GATHERING.iter().filter_map(|name| detail.find(name));
+    let begin = found.filter(|&at| !detail[..at].ends_with("approx_")).min()?;
+    let text = &detail[begin..];
+    let mut depth = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        depth += i32::from(*c == '(') - i32::from(*c == ')');
+        *c == ')' && depth == 0
+    });
+    let call = plan_text::without_ids(&text[..=end?.0]).replace(", 0, 0)", ")");
+    (call.chars().count() <= 80).then_some(call)
 }
 
 fn filling(f: &Failure<'_>, text: &str) -> Filling {
@@ -219,23 +271,67 @@ fn by_operator(f: &Failure<'_>) -> Option<Filling> {
     })
 }
 
-fn remedies(f: &Failure<'_>, draft: Draft, filling: &Filling) -> Draft {
-    let cores = f.cx.app.conf("spark.executor.cores").and_then(|c| c.parse::<u32>().ok());
-    let fewer = match cores.filter(|&c| c > 1) {
-        Some(cores) => {
-            format!("Fewer tasks at once per heap: spark.executor.cores={} instead of {cores}", cores.div_ceil(2))
-        }
-        None => "Fewer tasks at once per heap (spark.executor.cores or a higher spark.task.cpus)".to_owned(),
+fn remedies(f: &Failure<'_>, draft: Draft) -> Draft {
+    let draft = match fewer_at_once(f) {
+        Some(fewer) => draft.remedy(RemedyKind::Conf, fewer),
+        None => draft,
     };
-    let memory = f.cx.app.conf("spark.executor.memory").map(|m| format!(" (now {m})")).unwrap_or_default();
+    let key = memory::heap_key(f.cx);
+    let now = f.cx.app.conf(key).map(|m| format!(" (now {m})")).unwrap_or_default();
+    let more = match (f.cx.app.is_databricks(), memory::is_local(f.cx)) {
+        (true, _) => "If that is not enough, a node type with more memory per core".to_owned(),
+        (false, true) => format!("If that is not enough, a larger {key}{now}"),
+        (false, false) => {
+            format!("If that is not enough, a worker type with more memory per core, or a larger {key}{now}")
+        }
+    };
     draft
-        .remedy(filling.kind, filling.remedy)
-        .remedy(RemedyKind::Conf, fewer)
-        .remedy(
-            RemedyKind::Compute,
-            format!("Only then a worker type with more memory per core, or a larger spark.executor.memory{memory}"),
-        )
+        .remedy(RemedyKind::Compute, more)
         .useless("more executors of the same size", "each task still gets the same share of a heap")
         .useless("more retries", "the same task needs the same memory again")
         .confirm("peak execution memory and GC time of the stage's tasks")
+}
+
+/// Fewer tasks that share a heap; nothing where one has it alone.
+fn fewer_at_once(f: &Failure<'_>) -> Option<String> {
+    let app = &f.cx.app;
+    let local = memory::is_local(f.cx);
+    let seen = app.executors.iter().filter(|e| e.is_driver() == local && (e.added || local)).map(|e| e.cores).max();
+    let cores = seen.filter(|c| *c > 0).or_else(|| app.conf("spark.executor.cores")?.parse().ok());
+    match (cores, local) {
+        (Some(1), _) => None,
+        (Some(n), true) => {
+            Some(format!("Fewer tasks at once in the one heap: local[{}] instead of local[{n}]", n.div_ceil(2)))
+        }
+        (Some(n), false) if app.is_databricks() => {
+            Some(format!("Fewer tasks at once per heap: spark.task.cpus 2, for {} instead of {n}", n / 2))
+        }
+        (Some(n), false) => {
+            Some(format!("Fewer tasks at once per heap: spark.executor.cores={} instead of {n}", n.div_ceil(2)))
+        }
+        (None, _) => Some("Fewer tasks at once per heap (spark.executor.cores or a higher spark.task.cpus)".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_call_that_gathers() {
+        for (detail, call) in [
+            (
+                "ObjectHashAggregate(keys=[u#1], functions=[partial_collect_list(message#3, 0, 0)])",
+                Some("collect_list(message)"),
+            ),
+            (
+                "Project [CASE WHEN (id#0L = 5) THEN array_repeat(id#0L, 180000000) END AS x#2]",
+                Some("array_repeat(id, 180000000)"),
+            ),
+            ("HashAggregate(keys=[], functions=[sum(a#1)])", None),
+            ("Project [collect_list(cut...", None),
+        ] {
+            assert_eq!(call_in(detail).as_deref(), call, "{detail}");
+        }
+    }
 }

@@ -2,9 +2,9 @@
 
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
-use crate::sizing;
 use crate::uneven::{over_p75, top_share};
 use crate::work::Work;
+use crate::{sizing, words};
 use model::{Bytes, Confidence, Metric, Millis, RemedyKind, Share};
 
 /// Looks at every stage that reads a source.
@@ -29,6 +29,11 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     if (duration as f64) < c.skew_ratio * d.p75 as f64 || !cx.above_noise(facts, duration - d.p75) {
         return None;
     }
+    let estimate = even(cx, facts, input.max, input.p75, duration);
+    let saved = estimate.as_ref().map_or(i64::MAX, |e| e.saved_ms);
+    if input.sum < c.target_partition_bytes && saved < c.medium_ms {
+        return None;
+    }
     let work = facts.work(cx);
     let share = top_share(facts, Metric::InputBytes, 1).unwrap_or_default();
     let title = format!(
@@ -42,7 +47,7 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     );
     let mut draft = Draft::new("SKEW_INPUT", title)
         .at_stage(facts)
-        .estimate(even(cx, facts, input.max, input.p75, duration))
+        .estimate(estimate)
         .fix("even input splits")
         .figures(facts, &[Metric::DurationMs, Metric::InputBytes, Metric::InputRecords])
         .evidence("input_max_over_p75", over_p75(&input), "ratio")
@@ -93,16 +98,21 @@ fn remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, work: &Work)
         Some(_) => draft,
         None => draft.sure(Confidence::Medium, "neither file sizes nor codecs are in the log"),
     };
+    // Little input needs no more tasks than there are slots.
+    let spread = if facts.sum(Metric::InputBytes) < cx.config.target_partition_bytes { slots } else { slots * 3 };
     let draft = if work.reads_cache {
-        draft.remedy(RemedyKind::Code, format!("Spread the rows before caching them: repartition({})", slots * 3))
+        draft.remedy(RemedyKind::Code, format!("Spread the rows before caching them: repartition({spread})"))
     } else {
+        let draft = match facts.sum(Metric::InputBytes) >= cx.config.target_partition_bytes {
+            true => draft.remedy(RemedyKind::Layout, "Rewrite the source in files of 128 MB to 1 GB in a format that can be split (for gzip: zstd inside Parquet, or bzip2 for text)"),
+            false => draft.remedy(RemedyKind::Layout, "Rewrite the source in files of the same size, in a format that can be split"),
+        };
         draft
-            .remedy(RemedyKind::Layout, "Rewrite the source in files of 128 MB to 1 GB in a format that can be split (for gzip: zstd inside Parquet, or bzip2 for text)")
             .remedy(RemedyKind::Code, "Spread the rows right after reading, so that the rest of the job is even")
-            .snippet(format!("df.repartition({})", slots * 3))
+            .snippet(format!("df.repartition({spread})"))
     };
     draft
-        .computed(format!("{slots} slots × 3"))
+        .computed(format!("{} × {}", words::counted(slots.unsigned_abs(), "slot"), spread / slots))
         .useless("salting a key", "the unevenness is in the files, before any key is looked at")
         .confirm("input of the largest task over the 75th percentile")
 }

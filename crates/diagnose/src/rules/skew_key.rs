@@ -10,6 +10,11 @@ use model::{
     Bytes, Confidence, Count, ExchangeOrigin, Factor, Metric, Millis, Partitioning, RemedyKind, Severity, Side,
 };
 
+/// Size that adaptive execution aims at by default, bytes.
+const PIECE: i64 = 64 << 20;
+/// Largest side that is proposed for a broadcast, bytes of its shuffle.
+const MOST_BROADCAST: i64 = 100 << 20;
+
 /// Looks at every stage that reads a shuffle.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let mut looked_at = 0;
@@ -17,7 +22,9 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     for facts in cx.stages.iter().filter(|s| s.q(Metric::ShuffleReadBytes).max > 0) {
         looked_at += 1;
         if let Some(skew) = Skew::of(cx, facts) {
-            out.push(draft(cx, facts, &skew));
+            // What NULL keys cost is said there, once.
+            let nulls = out.any_at(&["SKEW_NULL_KEY"], facts.stage.id, facts.stage.attempt);
+            out.push(draft(cx, facts, &skew, nulls));
         }
     }
     if looked_at > 0 && out.drafts.len() == before {
@@ -79,6 +86,18 @@ impl Skew {
         sizing::ceil_div(self.max, self.p75.max(1)).clamp(2, 512)
     }
 
+    /// What the heavy task is cut down to: from twice 64 MiB on a join's task to the size that
+    /// adaptive execution aims at, else to its neighbours.
+    #[must_use]
+    pub fn target(&self, work: &Work) -> i64 {
+        match self.metric {
+            Metric::ShuffleReadBytes if self.max >= 2 * PIECE && work.operation == Operation::Join => {
+                self.median.max(PIECE)
+            }
+            _ => self.p75.max(1),
+        }
+    }
+
     /// Bytes or rows, as they are shown.
     #[must_use]
     pub fn shown(&self, value: i64) -> String {
@@ -100,7 +119,7 @@ fn explodes(cx: &Context<'_>, facts: &StageFacts<'_>) -> bool {
     over_p75(&facts.uneven().read) < 3.0 && super::skew_explode::multiplies(cx, facts).is_some()
 }
 
-fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
+fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew, nulls: bool) -> Draft {
     let work = facts.work(cx);
     let uneven = facts.uneven();
     let excess = skew.duration_ms - uneven.duration.median;
@@ -108,10 +127,12 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
     let reaches_low = excess >= cx.config.low_ms || excess as f64 >= cx.config.low_share * wall as f64;
     let mut draft = Draft::new("SKEW_KEY", title(facts, skew, work))
         .at_stage(facts)
-        .estimate(estimate(cx, facts, skew, work))
-        .fix(format!("spreading it over {} tasks", skew.pieces()))
         .at_least(if reaches_low { Severity::Low } else { Severity::Info })
         .explained_by(&["SKEW_NULL_KEY"]);
+    if !nulls {
+        let pieces = sizing::ceil_div(skew.max, skew.target(work)).max(2);
+        draft = draft.estimate(estimate(cx, facts, skew, work)).fix(format!("spreading it over {pieces} tasks"));
+    }
     if let Some(label) = &work.label {
         draft = draft.at_node(label.clone());
     }
@@ -256,14 +277,7 @@ fn certainty(draft: Draft, facts: &StageFacts<'_>) -> Draft {
 
 /// Splits what is above the target; tasks keep their share of time by share of data.
 fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew, work: &Work) -> Option<model::Estimate> {
-    let target = match skew.metric {
-        Metric::ShuffleReadBytes if skew.max >= 2 * (64 << 20) && work.operation == Operation::Join => {
-            skew.median.max(64 << 20)
-        }
-        // Below the size at which adaptive execution splits only salting helps, and it cuts the
-        // task down to its neighbours.
-        _ => skew.p75,
-    };
+    let target = skew.target(work);
     let extra = if work.operation == Operation::Aggregate { 1.1 } else { 1.0 };
     let split = |target: i64| split_tasks(cx, facts, skew, target.max(1), extra);
     let method = format!("the heavy tasks in pieces of {}, on the recorded slots", skew.shown(target));
@@ -332,57 +346,79 @@ fn find_hot_keys(draft: Draft, work: &Work, skew: &Skew) -> Draft {
     let side = work.join.as_ref().and_then(|j| Some(j.side(j.side_of(skew.max)?)));
     let table = side.and_then(|s| s.table.clone()).unwrap_or_else(|| "<the larger input>".to_owned());
     let null = work.keys.iter().map(|k| format!("{k} IS NULL")).collect::<Vec<_>>().join(" OR ");
-    draft
-        .remedy(RemedyKind::Sql, "See which values are hot: a real key, NULL, or a default such as 0, -1 or 'unknown'")
-        .snippet(format!(
-            "SELECT {keys}, count(*) AS rows, bool_or({null}) AS is_null\nFROM {table} GROUP BY {keys} ORDER BY rows DESC LIMIT 10"
-        ))
+    let (what, column) = match null_keys_arrive(work) {
+        true => ("a real key, NULL, or a default such as 0, -1 or 'unknown'", format!(", bool_or({null}) AS is_null")),
+        false => ("a real key, or a default such as 0, -1 or 'unknown'", String::new()),
+    };
+    draft.remedy(RemedyKind::Sql, format!("See which values are hot: {what}")).snippet(format!(
+        "SELECT {keys}, count(*) AS rows{column}\nFROM {table} GROUP BY {keys} ORDER BY rows DESC LIMIT 10"
+    ))
+}
+
+/// Whether rows with a NULL key can be in this shuffle: Spark drops them before inner and semi
+/// joins, and a filter below may do so.
+fn null_keys_arrive(work: &Work) -> bool {
+    let Some(join) = &work.join else { return true };
+    join.kind.is_empty() || join.keeps_nulls().iter().any(|side| !join.side(*side).rejects_null)
 }
 
 fn join_remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &Skew, work: &Work) -> Draft {
     let Some(join) = &work.join else { return unknown_remedies(draft, skew, work) };
-    let draft = aqe_remedy(cx, draft, facts, skew, join);
-    let draft = broadcast_remedy(draft, skew, join);
+    let draft = broadcast_remedy(cx, draft, facts, skew, join);
+    let draft = match join.skew {
+        true => split_already(cx, draft, facts, skew),
+        false => super::skew_aqe_missed::split(cx, draft, facts, skew),
+    };
     salted_join(draft, skew, join)
 }
 
-/// Adaptive execution can cut a heavy partition; what keeps it from doing so is a finding of its own.
-fn aqe_remedy(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &Skew, join: &JoinWork) -> Draft {
-    if join.skew {
-        let maps = map_tasks(cx, facts);
-        let pieces = maps.map_or_else(|| "the map tasks".to_owned(), |n| words::count(n as u64, "map task"));
-        return draft
-            .remedy(
-                RemedyKind::Conf,
-                format!("Adaptive execution split the partition already, but only along the outputs of {pieces}: read the input in more tasks so that there are more outputs to cut along"),
-            )
-            .snippet("SET spark.sql.files.maxPartitionBytes = 16MB")
-            .computed(format!("{} over {} a piece", skew.shown(skew.max), skew.shown(skew.p75)));
+/// Adaptive execution cut the partition as far as it can: along the outputs of the map tasks.
+fn split_already(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
+    let maps = map_tasks(cx, facts);
+    let outputs = maps.map_or_else(|| "the map tasks".to_owned(), |n| words::count(n as u64, "map task"));
+    let wanted = sizing::ceil_div(skew.max, skew.p75.max(1)) * maps.unwrap_or(1) as i64;
+    let input = writer(cx, facts).map_or(0, |w| w.sum(Metric::InputBytes));
+    let draft = draft.remedy(
+        RemedyKind::Conf,
+        format!("Adaptive execution split the partition already, but only along the outputs of {outputs}: read the input in more tasks so that there are more outputs to cut along"),
+    );
+    match input > 0 {
+        true => draft
+            .snippet(format!(
+                "SET spark.sql.files.maxPartitionBytes = {}MB",
+                sizing::power_of_two_mib(input / wanted.max(1))
+            ))
+            .computed(format!(
+                "{} of input / {wanted} tasks, for pieces of {}",
+                Bytes(input.unsigned_abs()),
+                skew.shown(skew.p75)
+            )),
+        false => draft.computed(format!("{} over {} a piece", skew.shown(skew.max), skew.shown(skew.p75))),
     }
-    let splittable =
-        join.side_of(skew.max).map_or(!matches!(join.kind.as_str(), "FullOuter"), |side| join.may_split(side));
-    if !splittable || skew.metric != Metric::ShuffleReadBytes {
-        return draft;
-    }
-    let threshold = sizing::power_of_two_mib(skew.max / 2);
-    draft
-        .remedy(RemedyKind::Conf, format!("Let adaptive execution split it: a skew threshold of {threshold} MB is below what the task reads"))
-        .snippet(format!(
-            "SET spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes = {threshold}MB\nSET spark.sql.adaptive.advisoryPartitionSizeInBytes = {}MB",
-            sizing::power_of_two_mib(skew.p75.max(1 << 20)).min(threshold)
-        ))
-        .computed(format!("2^⌊log2({} / 2)⌋", skew.shown(skew.max)))
 }
 
-/// Tasks of the stage that wrote the largest shuffle read here.
-fn map_tasks(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<usize> {
-    let parents = cx.stages.iter().filter(|s| facts.stage.parents.contains(&s.stage.id));
-    parents.max_by_key(|s| s.sum(Metric::ShuffleBytesWritten)).map(|s| s.n)
+/// The stage that wrote the largest shuffle read here: by the plan, as the parents of a stage that
+/// adaptive execution made are skipped copies; else by its parents.
+fn writer<'c, 'a>(cx: &'c Context<'a>, facts: &StageFacts<'_>) -> Option<&'c StageFacts<'a>> {
+    let plan = |s: &StageFacts<'_>| s.plan_of.map(|sql| sql.id);
+    let wrote = |s: &&StageFacts<'_>| {
+        plan(s).is_some() && plan(s) == plan(facts) && s.writes.is_some_and(|exchange| facts.reads.contains(&exchange))
+    };
+    let most = |s: &&StageFacts<'_>| s.sum(Metric::ShuffleBytesWritten);
+    let parent = |s: &&StageFacts<'_>| facts.stage.parents.contains(&s.stage.id);
+    let by_plan = cx.stages.iter().filter(wrote).max_by_key(most);
+    by_plan.or_else(|| cx.stages.iter().filter(parent).max_by_key(most))
 }
 
-fn broadcast_remedy(draft: Draft, skew: &Skew, join: &JoinWork) -> Draft {
+/// Tasks of the stage that wrote the largest shuffle read here: a partition can be cut into no
+/// more pieces than they are.
+pub(super) fn map_tasks(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<usize> {
+    writer(cx, facts).map(|s| s.n)
+}
+
+fn broadcast_remedy(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &Skew, join: &JoinWork) -> Draft {
     let Some(hot) = join.side_of(skew.max) else { return draft };
-    let (small, name) = match hot {
+    let (small, side) = match hot {
         Side::Left => (&join.right, "right"),
         Side::Right => (&join.left, "left"),
     };
@@ -392,11 +428,16 @@ fn broadcast_remedy(draft: Draft, skew: &Skew, join: &JoinWork) -> Draft {
         "RightOuter" => hot == Side::Right,
         _ => false,
     };
-    let Some(bytes) = small.bytes.filter(|&b| may_build && b <= 100 << 20) else { return draft };
+    // Bytes of a shuffle are compressed; pasted text tells no heaps to compare with.
+    let room = if facts.has_tasks() { super::join_should_broadcast::room(cx) } else { MOST_BROADCAST };
+    let most = room.min(MOST_BROADCAST);
+    let Some(bytes) = small.bytes.filter(|&b| may_build && b <= most) else { return draft };
+    let name = small.name.as_deref();
+    let what = name.map_or_else(|| format!("the {side} side"), |n| format!("{n}, the {side} side"));
     draft
-        .remedy(RemedyKind::Sql, format!("Broadcast the {name} side, which is small: no shuffle, no skew"))
-        .snippet(format!("/*+ BROADCAST({}) */", small.table.as_deref().unwrap_or("<the small side>")))
-        .computed(format!("the {name} side wrote {} to its shuffle", Bytes(bytes.unsigned_abs())))
+        .remedy(RemedyKind::Sql, format!("Broadcast {what}, which is small: no shuffle, no skew"))
+        .snippet(format!("/*+ BROADCAST({}) */", name.unwrap_or("<the small side>")))
+        .computed(format!("the {side} side wrote {} to its shuffle", Bytes(bytes.unsigned_abs())))
 }
 
 /// Two inputs with a random part of the key: the heavy side gets one value a row, the other side
@@ -406,7 +447,10 @@ fn salted_join(draft: Draft, skew: &Skew, join: &JoinWork) -> Draft {
     if !join.may_split(hot) {
         return draft.useless(
             "salting the join as it is",
-            format!("repeating the other side of a {} join would repeat its unmatched rows", join.kind),
+            format!(
+                "repeating the other side of {} join would repeat its unmatched rows",
+                words::a_join_kind(&join.kind)
+            ),
         );
     }
     let (heavy_keys, light_keys) = match hot {

@@ -8,6 +8,7 @@
 use super::skew_key::Skew;
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
+use crate::words;
 use crate::work::{JoinWork, Operation, Work};
 use model::{Confidence, Factor, Metric, Millis, RemedyKind, Severity, Share, Side};
 
@@ -74,7 +75,9 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew, nulls: &Nulls) -
     };
     let draft = certainty(evidence(draft, facts, skew, nulls), nulls, facts);
     let draft = draft.at_least(if nulls.share.is_some() { Severity::Medium } else { Severity::Low });
-    remedies(exclusions(draft, skew, nulls, work), skew, nulls, work)
+    let draft = remedies(exclusions(draft, skew, nulls, work), skew, nulls, work);
+    // Rows without a key may be cut apart like any others, where the join allows that.
+    super::skew_aqe_missed::split(cx, draft, facts, skew)
 }
 
 fn title(facts: &StageFacts<'_>, skew: &Skew, nulls: &Nulls) -> String {
@@ -115,7 +118,11 @@ fn exclusions(draft: Draft, skew: &Skew, nulls: &Nulls, work: &Work) -> Draft {
         "" => draft,
         kind => draft.not(
             "an inner join, where Spark drops NULL keys itself",
-            format!("the join is {kind}, which keeps the rows of its {} side without a match", side_name(nulls.side)),
+            format!(
+                "it is {} join, which keeps the rows of its {} side without a match",
+                words::a_join_kind(kind),
+                side_name(nulls.side)
+            ),
         ),
     };
     match nulls.side_is_proved {
@@ -155,9 +162,15 @@ fn remedies(draft: Draft, skew: &Skew, nulls: &Nulls, work: &Work) -> Draft {
     let keys = if nulls.keys.is_empty() { vec!["key".to_owned()] } else { nulls.keys.clone() };
     let any_null = keys.iter().map(|k| format!("{k} IS NULL")).collect::<Vec<_>>().join(" OR ");
     let kind = work.join.as_ref().map_or("", |j| j.kind.as_str());
-    let draft = draft.remedy(RemedyKind::Sql, format!("Count them first: how many rows have {any_null}")).snippet(
-        format!("SELECT count(*) AS rows, count_if({any_null}) AS nulls FROM {}", input(nulls, work, "<the input>")),
-    );
+    let draft = match nulls.share {
+        Some(_) => draft,
+        None => {
+            draft.remedy(RemedyKind::Sql, format!("Count them first: how many rows have {any_null}")).snippet(format!(
+                "SELECT count(*) AS rows, count_if({any_null}) AS nulls FROM {}",
+                input(nulls, work, "<the input>")
+            ))
+        }
+    };
     let draft = match (nulls.side, kind) {
         (None, _) => draft
             .remedy(RemedyKind::Sql, "Aggregate the rows with a key as now, those without one separately (one row comes out), and put both together")
@@ -184,7 +197,8 @@ fn split_join(side: Side, kind: &str, keys: &[String], any_null: &str, work: &Wo
     let other_keys = join.keys(if side == Side::Left { Side::Right } else { Side::Left });
     let on: Vec<String> =
         keys.iter().enumerate().map(|(i, k)| format!("a.{k} = b.{}", other_keys.get(i).unwrap_or(k))).collect();
-    let (this, other) = (input(nulls, work, "<this side>"), "<other side>");
+    let named = join.side(if side == Side::Left { Side::Right } else { Side::Left }).table.clone();
+    let (this, other) = (input(nulls, work, "<this side>"), named.unwrap_or_else(|| "<other side>".to_owned()));
     let words = match kind {
         "LeftAnti" => "LEFT ANTI JOIN",
         // The rows without a key are added below; those of the other side must be kept here.

@@ -2,8 +2,9 @@
 
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
-use crate::{sizing, words};
-use model::{Bytes, Confidence, ExchangeOrigin, Factor, Metric, Operator, RemedyKind, Severity};
+use crate::memory::{self, Memory};
+use crate::{plan_text, sizing, words};
+use model::{Bytes, Confidence, ExchangeOrigin, Factor, Metric, Operator, Plan, RemedyKind, Severity};
 use std::collections::BTreeSet;
 
 /// Looks at every stage.
@@ -89,7 +90,7 @@ fn photon(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Spill> {
 
 fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, spill: &Spill) -> Draft {
     let id = if spill.skewed { "SPILL_SKEW" } else { "SPILL_EVEN" };
-    let mut draft = Draft::new(id, title(facts, spill))
+    let mut draft = Draft::new(id, format!("{}{}", title(facts, spill), by_setting(cx, facts, spill)))
         .at_stage(facts)
         .estimate(estimate(cx, facts))
         .at_least(severity(cx, facts, spill))
@@ -134,7 +135,7 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, spill: &Spill) -> Draft {
     draft = draft
         .not("cached data on disk", "blocks of the cache are not counted as spill")
         .not("shuffle files", "writing a shuffle is not spill");
-    if spill.skewed { of_skew(draft, facts) } else { of_even(cx, draft, facts) }
+    if spill.skewed { of_skew(cx, draft, facts) } else { of_even(cx, draft, facts) }
 }
 
 fn title(facts: &StageFacts<'_>, spill: &Spill) -> String {
@@ -153,6 +154,18 @@ fn title(facts: &StageFacts<'_>, spill: &Spill) -> String {
     match facts.bytes_read() {
         0 => what,
         read => format!("{what}, of {} read", Bytes(read.unsigned_abs())),
+    }
+}
+
+/// The setting that makes a heavy task spill, for a finding whose remedies stand under its skew.
+fn by_setting(cx: &Context<'_>, facts: &StageFacts<'_>, spill: &Spill) -> String {
+    let needed = heaviest(facts);
+    let memory = Memory::of(cx).filter(|m| spill.skewed && needed > 0 && m.unified_by_default().is_some());
+    match memory.filter(|m| m.default_fits(cx, needed)) {
+        Some(memory) => {
+            format!(", because spark.memory.fraction is {} (default {})", memory.fraction, memory::FRACTION)
+        }
+        None => String::new(),
     }
 }
 
@@ -186,21 +199,30 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<model::Estimate>
     cx.estimate(facts, changed, &format!("spilled bytes written and read at {speed}/s, at most the time a task waited"))
 }
 
-/// The operator that spilled most.
-fn operator(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<String> {
+/// The operator that spilled most: its position in the plan.
+fn spiller(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<usize> {
     let spilled = |node| cx.metric(node, "spill size").unwrap_or_default();
-    let (_, node) = facts.operators().max_by_key(|(_, n)| spilled(n)).filter(|(_, n)| spilled(n) > 0)?;
-    Some(node.name.to_string())
+    let (at, _) = facts.operators().max_by_key(|(_, n)| spilled(n)).filter(|(_, n)| spilled(n) > 0)?;
+    Some(at)
 }
 
-fn of_skew(draft: Draft, facts: &StageFacts<'_>) -> Draft {
+fn operator(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<String> {
+    Some(facts.plan()?.nodes[spiller(cx, facts)?].name.to_string())
+}
+
+fn of_skew(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
     let read = facts.q(Metric::ShuffleReadBytes);
+    let needed = heaviest(facts);
+    let memory = Memory::of(cx).filter(|m| needed > 0 && m.default_fits(cx, needed));
+    let draft = match memory {
+        Some(memory) => memory.restore_defaults(cx, draft, needed),
+        None => draft.useless("more memory", "the heavy task stays in front of all others"),
+    };
     draft
         .explained_by(&["SKEW_NULL_KEY", "SKEW_KEY", "SKEW_INPUT", "SKEW_EXPLODE"])
         .fix("curing the skew")
-        .remedy(RemedyKind::Sql, "Cure the skew first: the spill is that of its heavy task")
+        .remedy(RemedyKind::Sql, "Cure the skew: the spill is that of its heavy task")
         .useless("fewer partitions", "each would hold more, the heavy one too")
-        .useless("more memory", "the heavy task stays in front of all others")
         .useless(
             "more shuffle partitions",
             format!(
@@ -211,42 +233,80 @@ fn of_skew(draft: Draft, facts: &StageFacts<'_>) -> Draft {
         .confirm("spill (disk) of the largest task: 0")
 }
 
+/// Execution memory that the task needed that spilled most, bytes.
+fn heaviest(facts: &StageFacts<'_>) -> i64 {
+    let tasks = &facts.stage.tasks;
+    let spilled = |row: &usize| tasks.value(Metric::MemorySpillBytes, *row);
+    let of = |row| tasks.value(Metric::PeakExecutionBytes, row) + tasks.value(Metric::MemorySpillBytes, row);
+    tasks.successful().filter(|row| spilled(row) > 0).map(of).max().unwrap_or(0)
+}
+
 fn of_even(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
-    let (peak, memory) = (facts.q(Metric::PeakExecutionBytes).p75, facts.q(Metric::MemorySpillBytes).p75);
     let draft = draft
         .not("key skew", even_words(facts))
         .useless("more workers of the same type", "each slot has the same memory and each task the same data")
         .confirm("spill (disk) of the stage: 0");
-    let draft = of_operator(on_one_executor(cx, above(draft, facts), facts), cx, facts);
-    if peak == 0 {
+    let Some(need) = Need::of(cx, facts) else {
+        let draft = of_operator(on_one_executor(cx, multiplied(draft, cx, facts), facts), cx, facts);
         let at_least =
             sizing::partitions(facts.bytes_read(), 200 << 20, facts.slots.round() as i64).max(2 * facts.n as i64);
-        return more_partitions(
-            cx,
-            draft,
-            facts,
-            at_least,
-            "twice the tasks: the peak memory is not in what was read".to_owned(),
-        );
+        let why = "twice the tasks: the peak memory is not in what was read".to_owned();
+        return more_partitions(cx, draft, facts, at_least, why);
+    };
+    let by_setting = need.memory.is_some_and(|m| m.default_fits(cx, need.slot));
+    let draft = match need.memory.filter(|_| by_setting) {
+        // Cached data that the same setting pushed out tells the same cause, and costs more.
+        Some(memory) => memory
+            .restore_defaults(cx, draft, need.slot)
+            .fix("the usual memory setting")
+            .explained_anywhere_by(&["CACHE_EVICTED"]),
+        None => draft,
+    };
+    let draft = of_operator(on_one_executor(cx, multiplied(draft, cx, facts), facts), cx, facts);
+    let (wanted, formula) = need.partitions(facts);
+    let draft = if by_setting { draft } else { draft.fix_partitions(wanted) };
+    let draft =
+        more_partitions(cx, draft, facts, wanted, formula).evidence("partitions_proposed", wanted, "partitions");
+    more_memory(cx, draft, &need, by_setting)
+}
+
+/// What a task of an even spill would need.
+struct Need {
+    memory: Option<Memory>,
+    /// 75th percentile of the peak of execution memory, bytes.
+    peak: i64,
+    /// 75th percentile of what was spilled, as it lay in memory, bytes.
+    spilled: i64,
+    /// How much more memory a task would need.
+    grow: f64,
+    /// Execution memory a slot would need, bytes.
+    slot: i64,
+}
+
+impl Need {
+    fn of(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Self> {
+        let (peak, spilled) = (facts.q(Metric::PeakExecutionBytes).p75, facts.q(Metric::MemorySpillBytes).p75);
+        let grow = (peak + spilled) as f64 / peak.max(1) as f64;
+        let memory = Memory::of(cx);
+        let slot = memory.map_or(0, |m| (m.slot() as f64 * grow) as i64);
+        (peak > 0).then_some(Self { memory, peak, spilled, grow, slot })
     }
-    let grow = (peak + memory) as f64 / peak as f64;
-    let slots = (facts.slots.round() as i64).max(1);
-    let by_memory = sizing::round_up((facts.n as f64 * grow).ceil() as i64, slots);
-    let by_size = sizing::ceil_div(facts.sum(Metric::ShuffleReadBytes), 200 << 20);
-    let wanted = by_memory.max(sizing::round_up(by_size, slots));
-    let formula = format!(
-        "{} x ({} peak + {} spilled) / {} peak, rounded up to a multiple of {slots} slots",
-        facts.n,
-        Bytes(peak.unsigned_abs()),
-        Bytes(memory.unsigned_abs()),
-        Bytes(peak.unsigned_abs())
-    );
-    let draft = more_partitions(cx, draft.fix_partitions(wanted), facts, wanted, formula).evidence(
-        "partitions_proposed",
-        wanted,
-        "partitions",
-    );
-    more_memory(cx, draft, grow)
+
+    /// Tasks whose data would fit, with the formula.
+    fn partitions(&self, facts: &StageFacts<'_>) -> (i64, String) {
+        let slots = (facts.slots.round() as i64).max(1);
+        let by_memory = sizing::round_up((facts.n as f64 * self.grow).ceil() as i64, slots);
+        let by_size = sizing::ceil_div(facts.sum(Metric::ShuffleReadBytes), 200 << 20);
+        let formula = format!(
+            "{} × ({} peak + {} spilled) / {} peak, rounded up to a multiple of {}",
+            facts.n,
+            Bytes(self.peak.unsigned_abs()),
+            Bytes(self.spilled.unsigned_abs()),
+            Bytes(self.peak.unsigned_abs()),
+            words::counted(slots.unsigned_abs(), "slot")
+        );
+        (by_memory.max(sizing::round_up(by_size, slots)), formula)
+    }
 }
 
 fn even_words(facts: &StageFacts<'_>) -> String {
@@ -285,37 +345,41 @@ fn more_partitions(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, wante
     .computed(formula)
 }
 
-fn more_memory(cx: &Context<'_>, draft: Draft, grow: f64) -> Draft {
-    let Some(slot) = execution_memory_a_slot(cx) else {
-        return draft.remedy(RemedyKind::Compute, format!("Or take workers with {} the memory a core", Factor(grow)));
+/// More memory a slot, by what decides about it: node type, driver or executors.
+fn more_memory(cx: &Context<'_>, draft: Draft, need: &Need, by_setting: bool) -> Draft {
+    let Some(memory) = need.memory else {
+        let factor = Factor(need.grow);
+        return draft.remedy(RemedyKind::Compute, format!("Or take workers with {factor} the memory a core"));
     };
-    let needed = (slot as f64 * grow) as i64;
-    draft
-        .remedy(
-            RemedyKind::Compute,
+    let draft = draft.evidence("execution_memory_a_slot_bytes", memory.slot(), "bytes").evidence(
+        "execution_memory_needed_bytes",
+        need.slot,
+        "bytes",
+    );
+    if by_setting {
+        return draft;
+    }
+    let draft = memory.restore_defaults(cx, draft, need.slot);
+    let (needed, now) = (Bytes(need.slot.unsigned_abs()), Bytes(memory.slot().unsigned_abs()));
+    let heap = memory::setting(memory.heap_for(need.slot));
+    let (text, snippet) = match memory.local {
+        true if !cx.app.is_databricks() => (
             format!(
-                "Or take workers with more memory a core: {} for execution in each slot instead of {}",
-                Bytes(needed.unsigned_abs()),
-                Bytes(slot.unsigned_abs())
+                "Or give local mode more memory, or fewer tasks at once (local[n]): {needed} for execution in each slot instead of {now}"
             ),
-        )
-        .computed(format!("{} x (heap - 300 MB) x spark.memory.fraction / slots of an executor", Factor(grow)))
-        .evidence("execution_memory_a_slot_bytes", slot, "bytes")
-        .evidence("execution_memory_needed_bytes", needed, "bytes")
-}
-
-/// Memory that a slot of an executor has for execution and storage, bytes.
-fn execution_memory_a_slot(cx: &Context<'_>) -> Option<i64> {
-    let workers: Vec<_> = cx.app.executors.iter().filter(|e| e.added && !e.is_driver()).collect();
-    let (key, cores) = match workers.first() {
-        Some(worker) => ("spark.executor.memory", worker.cores),
-        None => ("spark.driver.memory", cx.app.executors.first()?.cores),
+            Some(format!("spark.driver.memory {heap}")),
+        ),
+        _ => (
+            format!("Or take workers with more memory a core: {needed} for execution in each slot instead of {now}"),
+            None,
+        ),
     };
-    let heap = cx.app.conf_bytes(key, 1 << 20).unwrap_or(1 << 30);
-    let fraction: f64 = cx.app.conf("spark.memory.fraction").and_then(|v| v.trim().parse().ok()).unwrap_or(0.6);
-    let cpus: u32 = cx.app.conf("spark.task.cpus").and_then(|v| v.trim().parse().ok()).unwrap_or(1);
-    let slots = (cores / cpus.max(1)).max(1);
-    Some(((heap - (300 << 20)).max(0) as f64 * fraction) as i64 / i64::from(slots))
+    let draft = draft.remedy(RemedyKind::Compute, text);
+    let draft = match snippet {
+        Some(snippet) => draft.snippet(snippet),
+        None => draft,
+    };
+    draft.computed(format!("{} (heap - 300 MiB) × spark.memory.fraction / slots", Factor(need.grow)))
 }
 
 /// Spill on one executor alone: its memory, not the data, is smaller than the others'.
@@ -336,34 +400,52 @@ fn on_one_executor(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Dr
 
 /// What helps the operator that spills.
 fn of_operator(draft: Draft, cx: &Context<'_>, facts: &StageFacts<'_>) -> Draft {
-    let Some(name) = operator(cx, facts) else { return draft };
-    let advice = match name.as_str() {
-        n if n.contains("Window") => {
-            "A window holds the rows of a key: a frame of few rows, or a key with fewer rows, needs less"
-        }
-        n if n.contains("Agg") => {
-            "An aggregate holds its groups: aggregate on fewer keys first, or count distinct values approximately"
-        }
-        n if n.contains("Sort") && facts.work(cx).join.is_some() => {
-            "The sort is for a sort-merge join: where one side is small, a broadcast join sorts nothing"
-        }
-        n if n.contains("Sort") => {
-            "Sort within partitions only (sortWithinPartitions) if the whole order is not needed"
-        }
-        _ => return draft,
-    };
-    draft.remedy(RemedyKind::Sql, advice)
+    let (Some(plan), Some(at)) = (facts.plan(), spiller(cx, facts)) else { return draft };
+    let joins = facts.work(cx).join.is_some();
+    match advice(plan, at, joins) {
+        Some(advice) => draft.remedy(RemedyKind::Sql, advice),
+        None => draft,
+    }
 }
 
-/// What multiplies or gathers rows before the operator that spills.
-fn above(draft: Draft, facts: &StageFacts<'_>) -> Draft {
-    let culprit = facts
-        .operators()
-        .find(|(_, n)| matches!(n.op, Operator::Generate { .. } | Operator::Expand | Operator::Window { .. }));
+fn advice(plan: &Plan, at: usize, joins: bool) -> Option<String> {
+    let above = plan.consumer(at).map(|n| &plan.nodes[n]);
+    let advice = match (&plan.nodes[at].op, above.map(|n| &n.op)) {
+        (Operator::Window { .. }, _) | (Operator::Sort { global: false, .. }, Some(Operator::Window { .. })) => {
+            "The window sorts and holds the rows of each key: select only the columns that it and later steps read before it"
+        }
+        (Operator::Aggregate(_), _) => {
+            "An aggregate holds its groups: aggregate on fewer keys first, or count distinct values approximately"
+        }
+        (Operator::Sort { global: true, .. }, _) => {
+            "Sort within partitions only (sortWithinPartitions) if the whole order is not needed"
+        }
+        (Operator::Sort { .. }, Some(Operator::Aggregate(aggregate))) => {
+            let of_text = |f: &&String| ["max(", "min(", "first(", "last("].iter().any(|name| f.contains(name));
+            let function = aggregate.functions.iter().find(of_text)?;
+            let function = plan_text::without_ids(function.trim_start_matches("partial_").trim_start_matches("merge_"));
+            return Some(format!(
+                "Spark sorts here because {function} cannot be kept in a hash table, as with values of variable length such as strings: aggregate a number or a date, or narrow the rows before"
+            ));
+        }
+        (Operator::Sort { .. }, Some(Operator::Join(_))) if joins => {
+            "The sort is for a sort-merge join: where one side is small, a broadcast join sorts nothing"
+        }
+        _ => return None,
+    };
+    Some(advice.to_owned())
+}
+
+/// What multiplies rows below the operator that spills.
+fn multiplied(draft: Draft, cx: &Context<'_>, facts: &StageFacts<'_>) -> Draft {
+    let below = facts.plan().and_then(|plan| Some(plan.below(spiller(cx, facts)?)));
+    let culprit = facts.operators().find(|(at, n)| {
+        matches!(n.op, Operator::Generate { .. } | Operator::Expand) && below.as_ref().is_none_or(|b| b.contains(at))
+    });
     match culprit {
         Some((_, node)) => draft.remedy(
             RemedyKind::Sql,
-            format!("Select fewer columns and rows before {}: it makes the rows that do not fit", node.name),
+            format!("Select fewer columns and rows before {}: it multiplies the rows that do not fit", node.name),
         ),
         None => draft,
     }

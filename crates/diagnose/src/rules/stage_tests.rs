@@ -247,6 +247,24 @@ fn even_spill_wants_more_partitions_and_not_more_workers() {
 }
 
 #[test]
+fn a_low_memory_fraction_comes_before_everything_else() {
+    let task = t(12_000)
+        .read(30 * MB, 1)
+        .with(Metric::DiskSpillBytes, 22 * MB)
+        .with(Metric::MemorySpillBytes, 27 * MB)
+        .with(Metric::PeakExecutionBytes, 36 * MB);
+    let first = |fraction: &str| {
+        let mut w = world(2, 1).conf("spark.memory.fraction", fraction);
+        w.stage(&vec![task.clone(); 4]);
+        w.find("SPILL_EVEN").remedies[0].text.clone()
+    };
+    // (1024 - 300) MiB × 0.05 is 36.2 MiB a slot; 36.2 × (36 + 27) / 36 are needed.
+    let low = first("0.05");
+    assert!(low.starts_with("spark.memory.fraction is 0.05 (default 0.6)") && low.contains("434 MiB"), "{low}");
+    assert!(!first("0.6").contains("fraction"));
+}
+
+#[test]
 fn the_spill_of_one_heavy_task_is_its_skew() {
     let mut tasks = uneven(16, 2_000, 10.0, 20.0);
     tasks[15] = tasks[15].clone().with(Metric::DiskSpillBytes, 60 * MB).with(Metric::MemorySpillBytes, 80 * MB);
@@ -390,7 +408,9 @@ fn a_heap_that_is_too_large_or_too_full() {
         }
         w
     };
-    assert_eq!(with_peak(0.3, 0).find("MEM_SIZE").severity, Severity::Low);
+    assert_eq!(with_peak(0.3, 0).find("MEM_SIZE").severity, Severity::Info);
+    // What spills or collects too much is not to get a smaller heap.
+    assert!(!with_peak(0.3, 5_000).has("MEM_SIZE"));
     assert!(!with_peak(0.98, 10).has("MEM_SIZE"));
     assert_eq!(with_peak(0.98, 5_000).find("MEM_SIZE").severity, Severity::Medium);
 }

@@ -4,6 +4,7 @@ use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::queries::{self, Query};
 use crate::run_model::Change;
+use crate::words;
 use model::{Confidence, Metric, Millis, Operator, RemedyKind, Severity, Share};
 
 /// Own timers of Python nodes: Spark 4, 3.x, Databricks.
@@ -34,7 +35,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     if nodes > 0 && found == 0 {
         out.fine(
             "Python functions",
-            format!("{nodes} operators, each below {} of its stage", Share(cx.config.python_share)),
+            format!("{}, each below {} of its stage", words::count(nodes, "operator"), Share(cx.config.python_share)),
         );
     }
 }
@@ -47,6 +48,8 @@ struct Cost<'c, 'a> {
     share: f64,
     /// From waiting time, not from a timer of the node.
     estimated: bool,
+    /// Part of `python_ms` in which workers start and set themselves up, ms, where it can be told.
+    starting_ms: Option<i64>,
 }
 
 impl<'c, 'a> Cost<'c, 'a> {
@@ -57,12 +60,19 @@ impl<'c, 'a> Cost<'c, 'a> {
         // The JVM waits while Python computes: what is neither CPU, collection nor shuffle.
         let waited = facts.sum(Metric::IoWaitMs);
         let python_ms = timer.unwrap_or(waited).min(run_ms);
+        let first = |names: &[&str]| names.iter().find_map(|n| query.metric(cx, at, n));
+        // Spark's run time of workers goes from their request to their last row, so start and
+        // set-up are part of it. Those of a worker that is used again contain its idle time: then
+        // they are no part and tell nothing.
+        let starting = first(&START).zip(first(&INIT)).map(|(start, init)| start + init);
+        let starting_ms = starting.filter(|ms| timer.is_some_and(|t| *ms <= t));
         (run_ms > 0).then(|| Self {
             facts,
             python_ms,
             run_ms,
             share: python_ms as f64 / run_ms as f64,
             estimated: timer.is_none(),
+            starting_ms,
         })
     }
 }
@@ -79,11 +89,16 @@ fn draft(
     let name = functions.trim_matches(['[', ']']);
     let title = match &cost {
         Some(c) => format!(
-            "the Python function {name} runs {how} and takes {} of {} ({}) of stage {}",
+            "the Python function {name} runs {how}: Python takes {}{} of the {} of task time of stage {} ({}){}",
+            if c.estimated { "about " } else { "" },
             Millis(c.python_ms),
             Millis(c.run_ms),
+            c.facts.key(),
             Share(c.share),
-            c.facts.key()
+            c.starting_ms
+                .filter(|ms| *ms >= 1_000)
+                .map(|ms| format!(", {} of it to start workers", Millis(ms)))
+                .unwrap_or_default()
         ),
         None => format!("the Python function {name} runs {how}"),
     };
@@ -117,7 +132,7 @@ fn draft(
                 .evidence("run_ms", c.run_ms, "ms")
                 .evidence("python_share", c.share, "share")
                 .over(cx.config.python_share);
-            let draft = started(cx, query, at, draft);
+            let draft = started(draft, c);
             match c.estimated {
                 true => draft.sure(
                     Confidence::Medium,
@@ -132,17 +147,15 @@ fn draft(
     with_remedies(query, at, draft, rows, name)
 }
 
-/// Starting workers is paid once an executor: said apart.
-fn started(cx: &Context<'_>, query: &Query<'_>, at: usize, draft: Draft) -> Draft {
-    let value = |names: &[&str]| names.iter().find_map(|n| query.metric(cx, at, n));
-    let draft = match value(&START) {
-        Some(ms) => draft.evidence("start_workers_ms", ms, "ms"),
-        None => draft,
-    };
-    match value(&INIT) {
-        Some(ms) => draft.evidence("initialize_workers_ms", ms, "ms"),
-        None => draft,
-    }
+/// Starting workers is paid once a slot: said apart, where it can be told.
+fn started(draft: Draft, cost: &Cost<'_, '_>) -> Draft {
+    let Some(starting) = cost.starting_ms else { return draft };
+    let own = cost.python_ms - starting.min(cost.python_ms);
+    let share = own as f64 / cost.run_ms.max(1) as f64;
+    draft.evidence("start_and_set_up_ms", starting, "ms").evidence("function_ms", own, "ms").not(
+        "starting the workers alone",
+        format!("without their start and set-up {} ({} of the task time) remain", Millis(own), Share(share)),
+    )
 }
 
 /// Each task without its share of Python time.
@@ -185,7 +198,6 @@ fn with_remedies(query: &Query<'_>, at: usize, draft: Draft, rows: bool, name: &
         ),
     };
     draft
-        .not("starting the workers", "their start and set-up are counted apart")
         .useless("more executor memory", "the function runs in Python processes outside the heap")
         .confirm("time to run Python workers, or the operator gone from the plan")
 }
