@@ -100,7 +100,7 @@ pub fn place(scope: &Scope) -> Vec<String> {
         None => parts.extend(listed("SQL", &scope.sqls)),
     }
     parts.extend(scope.node.clone());
-    parts.extend(scope.task.map(|task| format!("task {task}")));
+    parts.extend(scope.task.map(|task| format!("TID {task}")));
     parts.extend(scope.executor.as_ref().map(|executor| format!("executor {executor}")));
     parts.extend(listed("RDD", &scope.rdds));
     parts.extend(scope.source_line.clone());
@@ -321,8 +321,10 @@ pub fn core_time(ms: i64) -> String {
 #[allow(missing_docs)]
 pub enum Budget {
     Wait,
+    Few,
     Compute,
     Shuffle,
+    OffCpu,
     Collect,
     Driver,
     Start,
@@ -337,9 +339,11 @@ impl Budget {
         match () {
             () if has(&["garbage", "gc"]) => Self::Collect,
             () if has(&["start"]) => Self::Start,
+            () if has(&["off the cpu"]) => Self::OffCpu,
+            () if has(&["few"]) => Self::Few,
             () if has(&["shuffle", "i/o", "fetch", "reading", "writing"]) => Self::Shuffle,
             () if has(&["comput", "run", "busy", "useful"]) => Self::Compute,
-            () if has(&["waiting", "tail", "few", "failed", "killed", "lost", "speculat", "one task"]) => Self::Wait,
+            () if has(&["waiting", "tail", "failed", "killed", "lost", "speculat", "one task"]) => Self::Wait,
             () => Self::Driver,
         }
     }
