@@ -4,10 +4,12 @@ use super::super::parse::{KNOWN, Parsed, short_name};
 use super::work::{Lost, TaskCounts};
 use super::{At, Clock, Fold};
 use crate::source::{PartStats, ReadStats};
-use model::{Application, LogFacts, Text, Warning};
+use model::{Application, Executor, LogFacts, Metric, Stage, Text, Warning};
 
 /// Unknown kinds of events that a warning names.
 const MAX_KINDS_NAMED: usize = 5;
+
+const DAY_MS: i64 = 86_400_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Facts {
@@ -92,7 +94,11 @@ impl Fold {
                 sql[at].jobs.push(job.id);
             }
         }
-        let Clock { first_ms, last_ms } = self.clock;
+        let clock_off_ms = executors_off_ms(&self.clock, &self.executor_clock, &stages, self.executors.list());
+        let Clock { first_ms, last_ms } = match clock_off_ms {
+            Some(_) => self.clock,
+            None => self.clock.and(&self.executor_clock),
+        };
         let mut app = Application { first_event_ms: first_ms, last_event_ms: last_ms, ..self.app };
         app.cached = self.storage.finish();
         app.streams = self.streams.finish();
@@ -101,11 +107,38 @@ impl Fold {
         let facts = self.facts;
         let mut warnings = facts.damage_warnings(stats);
         warnings.extend(facts.content_warnings(counts, lost, app.ended_ms.is_some()));
+        warnings.extend(clock_off_ms.map(clock_warning));
         warnings.extend(self.budget.warning());
         app.log = facts.log;
         app.log.warnings = warnings;
         app
     }
+}
+
+/// By how much, ms, the times of executor events lie past all others, when they cannot be true:
+/// an executor was added a day or more after a task had begun on it.
+fn executors_off_ms(clock: &Clock, executors: &Clock, stages: &[Stage], list: &[Executor]) -> Option<i64> {
+    let mut first_task = vec![i64::MAX; list.len()];
+    for stage in stages {
+        for row in 0..stage.tasks.len() {
+            if let Some(first) = first_task.get_mut(stage.tasks.executor(row)) {
+                *first = (*first).min(stage.tasks.value(Metric::LaunchMs, row));
+            }
+        }
+    }
+    let impossible = list.iter().zip(first_task).any(|(executor, first)| {
+        first > 0 && executor.added_ms.is_some_and(|added| added.saturating_sub(DAY_MS) > first)
+    });
+    let past = executors.last_ms? - clock.last_ms?;
+    (impossible && past > DAY_MS).then_some(past)
+}
+
+fn clock_warning(off_ms: i64) -> Warning {
+    let days = count((off_ms / DAY_MS).unsigned_abs(), "day");
+    let text = format!(
+        "Executor events are {days} away from all other events: their clock is wrong, and their times are not used."
+    );
+    warning("LOG_CLOCK", text)
 }
 
 impl Facts {
@@ -162,7 +195,14 @@ impl Facts {
             (at_end(lost.without_end), "task", "started and never ended"),
             (at_start(lost.without_start), "task", "ended without a start"),
             (lost.without_event, "task", "left no event although the stage completed"),
-            (at_start(lost.jobs_without_start), "job", "ended without a start and is left out"),
+            (
+                at_start(lost.jobs_without_start),
+                "job",
+                match lost.jobs_without_start {
+                    1 => "ended without a start and is left out",
+                    _ => "ended without a start and are left out",
+                },
+            ),
         ]
         .into_iter()
         .filter(|(n, ..)| *n > 0)

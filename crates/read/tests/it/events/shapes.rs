@@ -40,7 +40,11 @@ fn lost_events_are_told_from_copies_that_lost_a_race() {
     let copy = task_start(9, 0, 0);
     let app = read_lines(&[START, &task_start(8, 0, 0), &copy, &task_end(8, 0, 0), END]);
     assert_eq!(codes(&app), [""; 0]);
-    let app = read_lines(&[START, &task_start(8, 0, 0), &task_end(9, 0, 1), END]);
+    // Of a stage that did not complete the end stopped what ran.
+    let app = read_lines(&[START, &task_start(8, 0, 0), END]);
+    assert_eq!(codes(&app), [""; 0]);
+    let completed = stage_event("StageCompleted", 0, 0, 2, "");
+    let app = read_lines(&[START, &task_start(8, 0, 0), &task_end(9, 0, 1), &completed, END]);
     assert_eq!(codes(&app), ["LOG_EVENTS_DROPPED"]);
     assert!(app.log.warnings[0].text.contains("1 task started and never ended, 1 task ended without a start"));
     let completed = stage_event("StageCompleted", 0, 0, 3, "");
