@@ -33,12 +33,13 @@ fn in_order_of_lines(incidents: &[Incident]) -> Vec<Incident> {
 fn of_log(app: &Application) -> Vec<Incident> {
     let mut found: Vec<Incident> = Vec::new();
     let over = Over::of(app);
-    let kept = |i: &Incident| i.origin != Origin::TaskOfLostExecutor || !over.shutdown_took(i.time_ms);
+    let of_loss = |i: &Incident| matches!(i.origin, Origin::TaskOfLostExecutor | Origin::Fetch | Origin::Stage);
+    let kept = |i: &Incident| !(of_loss(i) && over.shutdown_took(i.time_ms));
     for stage in &app.stages {
         let room = MAX_TASK_FAILURES.saturating_sub(found.len());
         let of_tasks = stage.tasks.failures().filter_map(|(row, why)| of_task(app, stage, row, why));
         found.extend(of_tasks.filter(kept).take(room));
-        found.extend(stage.failure.as_ref().map(|why| of_stage(stage, why)));
+        found.extend(stage.failure.as_ref().map(|why| of_stage(stage, why)).filter(kept));
     }
     found.extend(app.executors.iter().filter_map(|e| of_executor(&over, e)));
     found.extend(app.jobs.iter().filter_map(|j| {

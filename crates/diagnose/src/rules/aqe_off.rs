@@ -5,7 +5,7 @@ use super::tiny_tasks::{self, Tiny};
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::words;
-use model::{Count, RemedyKind, Severity};
+use model::{Count, RemedyKind, Severity, Share};
 use std::collections::BTreeSet;
 
 /// What adaptive execution does about a finding.
@@ -56,10 +56,14 @@ fn draft(cx: &Context<'_>, cured: &[(&str, &str, i64)], tiny: &[Tiny<'_>], estim
     let ids: BTreeSet<&str> = cured.iter().map(|c| c.0).collect();
     let does: BTreeSet<&str> = cured.iter().map(|c| c.1).collect();
     let does = does.into_iter().collect::<Vec<_>>().join(" and ");
+    let overhead_ms: i64 = tiny.iter().map(|t| t.overhead_ms).sum();
+    let all_ms: i64 = tiny.iter().map(|t| t.facts.uneven().warm.sum).sum();
+    let share = overhead_ms as f64 / all_ms.max(1) as f64;
     let tasks: usize = tiny.iter().map(|t| t.facts.n).sum();
     let title = match (&estimate, tiny.len()) {
         (Some(_), n) => format!(
-            "adaptive execution is off: {} tasks in {} take longer to start than to work",
+            "adaptive execution is off: {} of the time of {} tasks in {} goes into starting them",
+            Share(share),
             Count(tasks as u64),
             words::count(n as u64, "stage")
         ),
@@ -72,14 +76,17 @@ fn draft(cx: &Context<'_>, cured: &[(&str, &str, i64)], tiny: &[Tiny<'_>], estim
         .fix("merging them")
         .evidence("tasks", tasks, "tasks")
         .evidence("stages", tiny.len(), "stages")
-        .evidence("overhead_ms", tiny.iter().map(|t| t.overhead_ms).sum::<i64>(), "ms")
+        .evidence("overhead_ms", overhead_ms, "ms")
+        .evidence("overhead_share", share, "share")
         .evidence("spark.sql.adaptive.enabled", "false", "")
         .seen_at("environment page")
-        .evidence("would_cure", ids.into_iter().map(str::to_owned).collect::<Vec<_>>(), "")
         .not("a setting that has no effect", "no plan of these executions is adaptive")
         .remedy(RemedyKind::Conf, if default_on { "Remove the setting: it is on by default" } else { "Turn it on" })
         .snippet("spark.sql.adaptive.enabled true")
         .confirm("AdaptiveSparkPlan isFinalPlan=true in the plan");
+    if !ids.is_empty() {
+        draft = draft.evidence("would_cure", ids.into_iter().map(str::to_owned).collect::<Vec<_>>(), "");
+    }
     let of_tiny = tiny.iter().filter_map(|t| t.facts.sql).map(|s| s.id);
     let sqls: BTreeSet<i64> = cured.iter().map(|c| c.2).chain(of_tiny).collect();
     draft.finding.scope.stages = tiny.iter().map(|t| t.facts.stage.id).collect();

@@ -23,7 +23,8 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         true => out.fine("driver", format!("{} of the run without a task, in short pieces", Share(share))),
         false => {
             let causes = sufficient_causes(out, driver);
-            out.push(draft(cx, &short, driver, share).explained_anywhere_by(&causes));
+            let looped = out.any(&["MANY_TINY_JOBS"]);
+            out.push(draft(cx, &short, driver, share, looped).explained_anywhere_by(&causes));
         }
     }
 }
@@ -38,7 +39,7 @@ fn sufficient_causes(out: &Findings, driver_ms: i64) -> Vec<&'static str> {
     known.into_iter().filter(|id| spent(id) * 2 >= driver_ms).collect()
 }
 
-fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64) -> Draft {
+fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64, looped: bool) -> Draft {
     let jobs = cx.app.jobs.len();
     let longest = short.iter().map(|g| g.ms()).max().unwrap_or(0);
     let result: i64 = cx.stages.iter().map(|s| s.sum(Metric::ResultBytes)).sum();
@@ -60,7 +61,7 @@ fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64) -> Draft {
         .evidence("jobs", jobs, "jobs")
         .evidence("result_bytes", result, "bytes")
         .not("a driver gap", format!("no piece is longer than {}", Millis(cx.config.gap_ms)));
-    let draft = match jobs as f64 >= 20.0 && result < (1 << 30) {
+    let draft = match looped && result < (1 << 30) {
         true => draft
             .remedy(RemedyKind::Code, "Ask one question over all items instead of one job each")
             .computed(format!("{jobs} jobs, {} of the driver's time a job", Millis(driver / jobs.max(1) as i64))),

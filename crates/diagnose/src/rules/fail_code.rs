@@ -191,7 +191,7 @@ fn bad_executor(f: &Failure<'_>, fates: &Fates, bad: BTreeSet<String>, error: &s
         .remedy(
             RemedyKind::Ops,
             format!(
-                "Look at what differs on {}: its stderr, its host's disk, libraries and network; then replace it",
+                "Look at what differs on {}: stderr, libraries, and the disk and network of the host; then restart or replace what is broken",
                 place(f, &ids)
             ),
         );
@@ -211,7 +211,7 @@ fn bad_executor(f: &Failure<'_>, fates: &Fates, bad: BTreeSet<String>, error: &s
 /// Of these executors those that Spark itself left out (excluded, formerly blacklisted).
 fn excluded(f: &Failure<'_>, ids: &[String]) -> Vec<String> {
     let out = f.cx.app.executors.iter().filter(|e| !e.exclusions.is_empty() && ids.iter().any(|id| **id == *e.id));
-    out.map(|e| e.id.to_string()).collect()
+    words::by_number(out.map(|e| e.id.to_string()))
 }
 
 /// `executor 0 (host a)`, `executors 0 and 2 (host a)`, by the hosts that they are on.
@@ -263,7 +263,34 @@ pub fn user_line(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::user_line;
+    use super::*;
+
+    /// Tasks with the executors on which they failed and on which they succeeded.
+    fn fates(tasks: &[(&[&str], &[&str])], sound: &[&str]) -> Fates {
+        let set = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<BTreeSet<String>>();
+        let fate = |(failed, done): &(&[&str], &[&str])| Fate {
+            failures: failed.len(),
+            failed_on: set(failed),
+            succeeded_on: set(done),
+        };
+        let tasks = tasks.iter().enumerate().map(|(index, task)| ((0, index as u32), fate(task))).collect();
+        Fates { tasks, sound: set(sound) }
+    }
+
+    #[test]
+    fn an_executor_is_bad_when_different_tasks_fail_there_only() {
+        let bad = |fates: &Fates| fates.bad_executors().map(|ids| ids.into_iter().collect::<Vec<_>>().join(" "));
+        let cured = fates(&[(&["0"], &["1"]), (&["0"], &["1"]), (&["0", "0"], &["2"])], &["1", "2"]);
+        assert_eq!((bad(&cured).as_deref(), cured.deterministic()), (Some("0"), false));
+        // One task that fails wherever it runs is the code or its data.
+        let everywhere = fates(&[(&["0", "1", "0", "1"], &[])], &["2"]);
+        assert_eq!((bad(&everywhere), everywhere.deterministic()), (None, true));
+        // Failures all over the cluster are nobody's in particular.
+        let all_over = fates(&[(&["0"], &["1"]), (&["1"], &["2"]), (&["2"], &["0"])], &[]);
+        assert_eq!((bad(&all_over), all_over.deterministic()), (None, false));
+        assert_eq!(fates(&[(&["0"], &["1"])], &["1"]).times(1), "");
+        assert_eq!(cured.times(4), " in four attempts of three tasks");
+    }
 
     #[test]
     fn the_users_own_line() {

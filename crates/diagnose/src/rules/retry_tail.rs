@@ -238,3 +238,15 @@ const CAUSES: [&str; 9] = [
     "FAIL_HEARTBEAT",
     "FAIL_CODE",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn first_time_work_is_not_called_repeated() {
+        assert_eq!(split(0, 14), "14 tasks for the first time");
+        assert_eq!(split(1, 0), "one task again");
+        assert_eq!(split(2, 9), "two tasks again and nine for the first time");
+    }
+}

@@ -128,7 +128,7 @@ fn copies_lost(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, losers: &
     let long = losers.iter().map(|l| l.ms).max().unwrap_or(0);
     let draft = match idle_slots(facts) {
         0 => draft,
-        n => draft.at_most(Severity::Info).not(
+        n => draft.severity(Severity::Info).not(
             "slots taken from other tasks",
             format!("{} had no task of this stage", words::count(n.unsigned_abs(), "slot")),
         ),

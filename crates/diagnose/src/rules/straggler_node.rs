@@ -217,14 +217,18 @@ struct Suspect<'a> {
     sound: Option<String>,
 }
 
-/// `: they wait off the CPU 99 % of the time`, where that is most of their run time.
+/// `: its tasks wait off the CPU 99 % of the time`, where that is most of their run time.
 fn off_cpu(facts: &StageFacts<'_>, executor: usize) -> String {
     let tasks = &facts.stage.tasks;
     let total = |metric| -> i64 {
         tasks.successful().filter(|&r| tasks.executor(r) == executor).map(|r| tasks.value(metric, r)).sum()
     };
     let share = total(Metric::IoWaitMs) as f64 / total(Metric::RunMs).max(1) as f64;
-    if share < 0.8 { String::new() } else { format!(": they wait off the CPU for {} of their run time", Share(share)) }
+    if share < 0.8 {
+        String::new()
+    } else {
+        format!(": its tasks wait off the CPU for {} of their run time", Share(share))
+    }
 }
 
 /// An executor on the same host that ran tasks of the stage and is not slow: the node is not to

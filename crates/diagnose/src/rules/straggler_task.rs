@@ -8,7 +8,7 @@ use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::run_model;
 use crate::words;
-use model::{Confidence, Metric, Millis, RemedyKind, Severity, TaskStatus};
+use model::{Confidence, Metric, Millis, Quantiles, RemedyKind, Severity, TaskStatus};
 
 /// Looks at every stage.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -34,7 +34,7 @@ fn slowest(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let uneven = facts.uneven();
     let tasks = &facts.stage.tasks;
     let duration = uneven.slowest.map_or(uneven.duration.max, |row| tasks.value(Metric::DurationMs, row));
-    let p75 = uneven.warm.p75;
+    let p75 = peers(facts).p75;
     let far = duration as f64 >= cx.config.straggler_task_ratio * p75.max(1) as f64;
     if !far || !cx.above_noise(facts, duration - p75) || !has_normal_data(cx, facts) {
         return None;
@@ -57,6 +57,19 @@ fn slowest(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         }
     }
     Some(draft(cx, facts, duration))
+}
+
+/// Durations of the other tasks, ms: of few tasks the slowest is the 75th percentile itself. First
+/// tasks of a slot count as well where there are no others.
+fn peers(facts: &StageFacts<'_>) -> Quantiles {
+    let uneven = facts.uneven();
+    let Some(slowest) = uneven.slowest else { return uneven.warm };
+    let of = |rows: &mut dyn Iterator<Item = usize>| {
+        let others = rows.filter(|&r| r != slowest);
+        Quantiles::of(others.map(|r| facts.stage.tasks.value(Metric::DurationMs, r)).collect())
+    };
+    let warm = of(&mut facts.warm_rows());
+    if warm.count >= 3 { warm } else { of(&mut facts.stage.tasks.successful()) }
 }
 
 /// Whether the stage had nothing else to begin once the task was done: else another task would
@@ -105,7 +118,7 @@ fn has_normal_data(cx: &Context<'_>, facts: &StageFacts<'_>) -> bool {
 
 fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
     let uneven = facts.uneven();
-    let (p75, median) = (uneven.warm.p75, uneven.warm.median);
+    let (p75, median) = (peers(facts).p75, peers(facts).median);
     let why = where_time_went(facts);
     let limit = (cx.config.straggler_task_ratio * p75 as f64) as i64;
     let slow = facts.warm_rows().filter(|&r| facts.stage.tasks.value(Metric::DurationMs, r) > limit).count().max(1);

@@ -63,8 +63,8 @@ struct FixedCost {
 
 impl FixedCost {
     /// `None` unless rows differ twofold between the halves and times by less than half of that.
-    fn of(recent: &[&Batch]) -> Option<Self> {
-        let mut by_rows: Vec<(i64, i64)> = recent.iter().map(|b| (b.input_rows, trigger_ms(b))).collect();
+    fn of(batches: &[&Batch]) -> Option<Self> {
+        let mut by_rows: Vec<(i64, i64)> = batches.iter().map(|b| (b.input_rows, trigger_ms(b))).collect();
         if by_rows.len() < 6 {
             return None;
         }
@@ -101,7 +101,7 @@ impl Lag {
             ratio,
             backlog,
             left: last_backlog(recent),
-            fixed: FixedCost::of(recent),
+            fixed: FixedCost::of(&counted(stream)),
             first_ms: trigger_ms(first),
             last_ms: trigger_ms(last),
             median_ms,
@@ -121,6 +121,12 @@ fn growing_backlog(recent: &[&Batch]) -> Option<[i64; 3]> {
     let known: Vec<i64> = recent.iter().filter_map(|b| backlog(b)).collect();
     let [a, b, c, d] = *known.last_chunk::<4>()?;
     (a < b && b < c && c < d).then_some([b, c, d])
+}
+
+/// All batches with data but the first, which starts everything.
+fn counted<'a>(stream: &Stream<'a>) -> Vec<&'a Batch> {
+    let all = stream.query.batches.iter().skip(1);
+    all.filter(|b| b.input_rows > 0 && trigger_ms(b) > 0).collect()
 }
 
 fn last_backlog(recent: &[&Batch]) -> Option<i64> {
@@ -301,7 +307,8 @@ fn of_throughput(mut draft: Draft, stream: &Stream<'_>, lag: &Lag) -> Draft {
             .remedy(
                 RemedyKind::Code,
                 format!(
-                    "{percent} more throughput is needed just to stop falling behind; {}",
+                    "{percent} more throughput is needed {}; {}",
+                    if lag.left == Some(0) { "to keep up for good" } else { "just to stop falling behind" },
                     phase_remedy(stream, lag)
                 ),
             )
@@ -339,6 +346,22 @@ fn phase_remedy(stream: &Stream<'_>, lag: &Lag) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_batch_of_fixed_cost_takes_its_time_whatever_it_holds() {
+        let batch = |(rows, ms): &(i64, i64)| Batch {
+            input_rows: *rows,
+            phases: vec![("triggerExecution".into(), *ms)],
+            ..Batch::default()
+        };
+        let is_fixed = |all: &[(i64, i64)]| {
+            let batches: Vec<Batch> = all.iter().map(batch).collect();
+            FixedCost::of(&batches.iter().collect::<Vec<_>>()).is_some()
+        };
+        assert!(is_fixed(&[(50, 1_800), (100, 5_000), (150, 2_000), (300, 2_200), (450, 5_300), (500, 2_100)]));
+        assert!(!is_fixed(&[(50, 500), (100, 1_000), (150, 1_500), (300, 3_000), (450, 4_500), (500, 5_000)]));
+        assert!(!is_fixed(&[(50, 500), (100, 1_000)]));
+    }
 
     #[test]
     fn offsets_count_rows_only_where_they_are_numbers_of_rows() {

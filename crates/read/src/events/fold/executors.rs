@@ -145,10 +145,6 @@ impl Executors {
         }
     }
 
-    pub fn list(&self) -> &[Executor] {
-        &self.list
-    }
-
     pub fn finish(self) -> (Vec<Executor>, Vec<ResourceProfile>) {
         let mut profiles = self.profiles;
         profiles.sort_by_key(|p| p.id);

@@ -4,12 +4,12 @@ use super::super::parse::{KNOWN, Parsed, short_name};
 use super::work::{Lost, TaskCounts};
 use super::{At, Clock, Fold};
 use crate::source::{PartStats, ReadStats};
-use model::{Application, Executor, LogFacts, Metric, Stage, Text, Warning};
+use model::{Application, LogFacts, Text, Warning};
 
 /// Unknown kinds of events that a warning names.
 const MAX_KINDS_NAMED: usize = 5;
 
-const DAY_MS: i64 = 86_400_000;
+pub(super) const DAY_MS: i64 = 86_400_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Facts {
@@ -83,6 +83,7 @@ impl Fold {
     pub fn finish(mut self, stats: &ReadStats) -> Application {
         self.facts.finish(self.work.counts, self.work.task_starts(), stats);
         let counts = self.work.counts;
+        let clock_off_ms = self.executors_off_ms();
         let (jobs, stages, lost, moved) = self.work.finish();
         let (mut sql, mut accumulators) = self.sql.finish();
         for accumulator in accumulators.values_mut() {
@@ -94,7 +95,6 @@ impl Fold {
                 sql[at].jobs.push(job.id);
             }
         }
-        let clock_off_ms = executors_off_ms(&self.clock, &self.executor_clock, &stages, self.executors.list());
         let Clock { first_ms, last_ms } = match clock_off_ms {
             Some(_) => self.clock,
             None => self.clock.and(&self.executor_clock),
@@ -115,22 +115,13 @@ impl Fold {
     }
 }
 
-/// By how much, ms, the times of executor events lie past all others, when they cannot be true:
-/// an executor was added a day or more after a task had begun on it.
-fn executors_off_ms(clock: &Clock, executors: &Clock, stages: &[Stage], list: &[Executor]) -> Option<i64> {
-    let mut first_task = vec![i64::MAX; list.len()];
-    for stage in stages {
-        for row in 0..stage.tasks.len() {
-            if let Some(first) = first_task.get_mut(stage.tasks.executor(row)) {
-                *first = (*first).min(stage.tasks.value(Metric::LaunchMs, row));
-            }
-        }
+impl Fold {
+    /// By how much, ms, the times of executor events lie past all others, when they cannot be true:
+    /// other events that were written after them happened a day or more before them.
+    fn executors_off_ms(&self) -> Option<i64> {
+        let past = self.executor_clock.last_ms? - self.clock.last_ms?;
+        (past > DAY_MS && self.clock.last_ms > self.before_jump_ms).then_some(past)
     }
-    let impossible = list.iter().zip(first_task).any(|(executor, first)| {
-        first > 0 && executor.added_ms.is_some_and(|added| added.saturating_sub(DAY_MS) > first)
-    });
-    let past = executors.last_ms? - clock.last_ms?;
-    (impossible && past > DAY_MS).then_some(past)
 }
 
 fn clock_warning(off_ms: i64) -> Warning {

@@ -18,7 +18,7 @@ use super::task::{TaskEnd, TaskStart};
 use super::texts::Interner;
 use super::wire;
 use executors::Executors;
-use facts::Facts;
+use facts::{DAY_MS, Facts};
 use model::{Application, Environment, TaskStatus, Text};
 use sql::Sql;
 use std::collections::BTreeMap;
@@ -34,6 +34,8 @@ pub(crate) struct Fold {
     clock: Clock,
     /// Times of executor events, which another machine's clock may have given.
     executor_clock: Clock,
+    /// The latest other time when executor events last went ahead by a day.
+    before_jump_ms: Option<i64>,
     executors: Executors,
     work: Work,
     sql: Sql,
@@ -105,6 +107,7 @@ impl Fold {
             texts: Interner::default(),
             clock: Clock::default(),
             executor_clock: Clock::default(),
+            before_jump_ms: None,
             executors: Executors::default(),
             work: Work::default(),
             sql: Sql::default(),
@@ -171,6 +174,7 @@ impl Fold {
 
     fn rare(&mut self, event: Event) {
         let (texts, clock, executor_clock) = (&mut self.texts, &mut self.clock, &mut self.executor_clock);
+        let executors_until = executor_clock.last_ms;
         match event {
             Event::LogStart(start) => self.app.spark_version = texts.label(&start.spark_version),
             Event::DatabricksStart(start) => {
@@ -212,6 +216,9 @@ impl Fold {
             Event::QueryIdle(query) => self.streams.idle(&query, texts, clock),
             Event::QueryTerminated(query) => self.streams.terminated(&query, texts, clock.last_ms),
             Event::TaskStart(_) | Event::TaskEnd(_) | Event::Nothing => {}
+        }
+        if self.executor_clock.last_ms > executors_until.map(|ms| ms.saturating_add(DAY_MS)) {
+            self.before_jump_ms = self.clock.last_ms;
         }
     }
 

@@ -36,6 +36,21 @@ fn tasks_that_never_ended_run_and_stand_last() {
 }
 
 #[test]
+fn executor_events_of_a_wrong_clock_are_not_the_end_of_the_run() {
+    let added = |ms: i64| {
+        format!(
+            r#"{{"Event":"SparkListenerExecutorAdded","Timestamp":{ms},"Executor ID":"1","Executor Info":{{"Host":"h","Total Cores":4}}}}"#
+        )
+    };
+    let wrong = added(80_000_000_000);
+    let app = read_lines(&[START, &wrong, &task_start(7, 0, 0), &task_end(7, 0, 0)]);
+    assert_eq!((app.last_event_ms < Some(10_000), codes(&app)), (true, vec!["LOG_CLOCK"]));
+    // The same event at the end: the cluster got an executor after days without work.
+    let app = read_lines(&[START, &task_start(7, 0, 0), &task_end(7, 0, 0), &wrong]);
+    assert_eq!((app.last_event_ms, codes(&app)), (Some(80_000_000_000), Vec::<&str>::new()));
+}
+
+#[test]
 fn lost_events_are_told_from_copies_that_lost_a_race() {
     let copy = task_start(9, 0, 0);
     let app = read_lines(&[START, &task_start(8, 0, 0), &copy, &task_end(8, 0, 0), END]);
