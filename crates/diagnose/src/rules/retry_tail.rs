@@ -145,7 +145,7 @@ fn draft(cx: &Context<'_>, last: &StageFacts<'_>, attempts: &[&StageFacts<'_>], 
     let mut draft = Draft::new("RETRY_TAIL", title)
         .at_stage(last)
         .estimate(estimate)
-        .fix("no failure")
+        .fix("curing the failure")
         .evidence("tasks_run_again", tail.reruns, "tasks")
         .evidence("tasks_after_the_failure", tail.late, "tasks")
         .evidence("attempts_failed", failed, "tasks")
