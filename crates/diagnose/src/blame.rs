@@ -82,7 +82,9 @@ impl Blame {
     pub fn lost_executors(&self, trouble: &Trouble) -> Vec<Text> {
         let lost = self.members(trouble).filter(|i| is_loss(i));
         let ids: BTreeSet<Text> = lost.filter_map(|i| i.executor.clone()).collect();
-        ids.into_iter().collect()
+        let mut ids: Vec<Text> = ids.into_iter().collect();
+        ids.sort_by_key(|id| (id.len(), id.clone()));
+        ids
     }
 }
 
@@ -219,6 +221,10 @@ impl Builder<'_> {
             if !is_quote(incident) {
                 continue;
             }
+            if self.app.pasted.is_none() && cause::is_shutdown(&incident.message) {
+                self.add_shutdown(at);
+                continue;
+            }
             match (self.quoted(incident, self.causes[at]), self.causes[at]) {
                 (Some(trouble), _) => self.troubles[trouble].folded.push(at),
                 (None, Some(cause)) if cause != Cause::Cancelled => {
@@ -227,6 +233,21 @@ impl Builder<'_> {
                 }
                 _ => continue,
             }
+        }
+    }
+
+    /// Jobs that were stopped with their context make one trouble; other records only quote it.
+    fn add_shutdown(&mut self, at: usize) {
+        let known = self.troubles.iter().position(|t| t.cause == Cause::Cancelled);
+        let is_job = self.incidents[at].origin == Origin::Job;
+        match (known, is_job) {
+            (Some(trouble), true) => self.troubles[trouble].members.push(at),
+            (Some(trouble), false) => self.troubles[trouble].folded.push(at),
+            (None, true) => {
+                let trouble = self.open(Cause::Cancelled);
+                self.troubles[trouble].members.push(at);
+            }
+            (None, false) => {}
         }
     }
 
@@ -272,7 +293,11 @@ impl Builder<'_> {
             let found = match self.troubles[at].cause {
                 Cause::Fetch => self.loss_behind_fetch(at),
                 Cause::ExecutorLost | Cause::Heartbeat => self.process_failure_before(at),
-                Cause::Code | Cause::Timeout | Cause::Cancelled => self.loss_before_its_noise(at),
+                Cause::Code | Cause::Timeout => self.loss_before_its_noise(at),
+                // A program stops its context after a job has failed.
+                Cause::Cancelled => {
+                    self.before(at, &|t| t.folded.iter().any(|&i| self.ended_badly(&self.incidents[i])))
+                }
                 _ => self.driver_failure_before(at),
             };
             self.troubles[at].caused_by = found.filter(|&f| f != at && !self.leads_to(f, at));

@@ -1,8 +1,9 @@
 //! Where the time went: wall time in parts that add up to it, and slot time likewise.
 
+use crate::run_model;
 use crate::slots::Slots;
-use model::{Application, EndReason, Metric, Part, TaskStatus};
-use std::collections::BTreeMap;
+use model::{Application, EndReason, Metric, Part, Stage, TaskStatus};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Both splits.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +19,8 @@ pub mod part {
     #![allow(missing_docs)]
     pub const WAITING: &str = "waiting for the last tasks";
     pub const COMPUTING: &str = "computing";
-    pub const SHUFFLE_IO: &str = "shuffle and I/O";
+    pub const SHUFFLE: &str = "shuffle fetch and write";
+    pub const OFF_CPU: &str = "waiting off the CPU";
     pub const GC: &str = "garbage collection";
     pub const DRIVER: &str = "driver, idle";
     pub const START: &str = "start-up";
@@ -81,7 +83,7 @@ fn steps(app: &Application, start: i64, end: i64) -> Vec<Step> {
     let mut steps = Vec::new();
     for (at, stage) in app.stages.iter().enumerate() {
         for row in 0..stage.tasks.len() {
-            let (from, to) = inside(stage, row, start, end);
+            let (from, to) = inside(app, stage, row, start, end);
             steps.push(Step { time: from, stage: at, begins: true });
             steps.push(Step { time: to, stage: at, begins: false });
         }
@@ -92,10 +94,16 @@ fn steps(app: &Application, start: i64, end: i64) -> Vec<Step> {
     steps
 }
 
-/// Begin and end of a task, as far as they lie in the application's time.
-fn inside(stage: &model::Stage, row: usize, start: i64, end: i64) -> (i64, i64) {
-    let from = stage.tasks.value(Metric::LaunchMs, row).clamp(start, end);
-    (from, from + stage.tasks.value(Metric::DurationMs, row).clamp(0, end - from))
+/// Begin and end of a task, as far as they lie in the application's time. A task without an end
+/// held its slot until its stage, or the application, ended.
+fn inside(app: &Application, stage: &Stage, row: usize, start: i64, end: i64) -> (i64, i64) {
+    let launch = stage.tasks.value(Metric::LaunchMs, row);
+    let held = match stage.tasks.status(row) {
+        TaskStatus::Running => run_model::last_moment(app, stage) - launch,
+        _ => stage.tasks.value(Metric::DurationMs, row),
+    };
+    let from = launch.clamp(start, end);
+    (from, from + held.clamp(0, end - from))
 }
 
 struct Sweep<'a> {
@@ -104,7 +112,7 @@ struct Sweep<'a> {
     stages: BTreeMap<usize, (usize, usize)>,
     pending: Vec<usize>,
     sizes: Vec<usize>,
-    shares: Vec<[f64; 3]>,
+    shares: Vec<[f64; 4]>,
     running: usize,
     now: i64,
     first: i64,
@@ -193,13 +201,16 @@ impl<'a> Sweep<'a> {
         match why {
             part::START_UP => add(part::START, ms),
             part::DRIVER_ONLY | part::AFTER => add(part::DRIVER, ms),
-            part::TAIL | part::TOO_FEW if idle * 2 >= slots => add(part::WAITING, ms),
+            part::TAIL if idle * 2 >= slots => add(part::WAITING, ms),
+            // No task is waited for: the stage never had more.
+            part::TOO_FEW if idle * 2 >= slots => add(part::TOO_FEW, ms),
             _ => {
                 let running = self.running as f64;
                 for (at, (tasks, _)) in &self.stages {
                     let weight = ms * *tasks as f64 / running;
-                    let [io, gc, computing] = self.shares[*at];
-                    add(part::SHUFFLE_IO, weight * io);
+                    let [shuffle, off_cpu, gc, computing] = self.shares[*at];
+                    add(part::SHUFFLE, weight * shuffle);
+                    add(part::OFF_CPU, weight * off_cpu);
                     add(part::GC, weight * gc);
                     add(part::COMPUTING, weight * computing);
                 }
@@ -208,7 +219,8 @@ impl<'a> Sweep<'a> {
     }
 
     fn finish(self, app: &Application, start: i64, end: i64) -> Budget {
-        let order = [part::WAITING, part::COMPUTING, part::SHUFFLE_IO, part::GC, part::DRIVER, part::START];
+        use part::{COMPUTING, DRIVER, GC, OFF_CPU, SHUFFLE, START, TOO_FEW, WAITING};
+        let order = [WAITING, TOO_FEW, COMPUTING, SHUFFLE, OFF_CPU, GC, DRIVER, START];
         let wall = whole(order.iter().map(|n| (*n, self.wall.get(n).copied().unwrap_or_default())), self.span);
         let mut core = busy_parts(app, start, end, self.total - self.idle.values().sum::<i64>());
         for name in [part::DRIVER_ONLY, part::START_UP, part::TAIL, part::TOO_FEW, part::BETWEEN, part::AFTER] {
@@ -218,15 +230,41 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// How a stage's task time divides into I/O, collection and the rest.
-fn shares(stage: &model::Stage) -> [f64; 3] {
+/// How a stage's task time divides: waiting for and writing shuffle blocks as measured, any other
+/// time off the CPU (a source, another process, a lock, a sleep), collection, the rest.
+fn shares(stage: &Stage) -> [f64; 4] {
     let sum = |m| stage.sum(m) as f64;
     let total = sum(Metric::DurationMs).max(1.0);
-    let io = sum(Metric::FetchWaitMs) + sum(Metric::ShuffleWriteMs) + sum(Metric::IoWaitMs);
-    let gc = sum(Metric::GcMs);
-    let scale = (total / (io + gc).max(1.0)).min(1.0);
-    let (io, gc) = (io * scale / total, gc * scale / total);
-    [io, gc, (1.0 - io - gc).max(0.0)]
+    let shuffle = sum(Metric::FetchWaitMs) + sum(Metric::ShuffleWriteMs);
+    let (off_cpu, gc) = (sum(Metric::IoWaitMs), sum(Metric::GcMs));
+    let scale = (total / (shuffle + off_cpu + gc).max(1.0)).min(1.0) / total;
+    let [shuffle, off_cpu, gc] = [shuffle, off_cpu, gc].map(|ms| ms * scale);
+    [shuffle, off_cpu, gc, (1.0 - shuffle - off_cpu - gc).max(0.0)]
+}
+
+/// What tasks without an end were.
+struct Open {
+    /// Still at work for a job that the log does not see end.
+    at_work: bool,
+    /// Indexes whose work another attempt did.
+    done: BTreeSet<u32>,
+}
+
+impl Open {
+    fn of(app: &Application, stage: &Stage) -> Self {
+        let any = stage.count(TaskStatus::Running) > 0;
+        let done = match any {
+            true => stage.tasks.successful().map(|r| stage.tasks.index(r)).collect(),
+            false => BTreeSet::new(),
+        };
+        let over = stage.completed_ms.is_some() || app.ended_ms.is_some();
+        Self { at_work: any && !over, done }
+    }
+
+    /// Whether it lost a race: another attempt had its result first.
+    fn is_loser(&self, stage: &Stage, row: usize) -> bool {
+        self.done.contains(&stage.tasks.index(row))
+    }
 }
 
 /// Rounds parts so that they add up to `total`; the largest takes the difference.
@@ -244,11 +282,14 @@ fn busy_parts(app: &Application, start: i64, end: i64, busy: i64) -> Vec<Part> {
     let (mut run, mut failed, mut speculation, mut repeated) = (0, 0, 0, 0);
     for stage in &app.stages {
         let tasks = &stage.tasks;
+        let open = Open::of(app, stage);
         for row in 0..tasks.len() {
-            let (from, to) = inside(stage, row, start, end);
+            let (from, to) = inside(app, stage, row, start, end);
             let duration = to - from;
             match (tasks.status(row), tasks.failure(row)) {
                 (TaskStatus::Success, _) => run += tasks.value(Metric::RunMs, row).min(duration),
+                (TaskStatus::Running, _) if open.is_loser(stage, row) => speculation += duration,
+                (TaskStatus::Running, _) if open.at_work => run += duration,
                 (_, Some(EndReason::Killed { reason })) if reason.contains("another attempt succeeded") => {
                     speculation += duration;
                 }
@@ -268,7 +309,7 @@ fn busy_parts(app: &Application, start: i64, end: i64, busy: i64) -> Vec<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Executor, Stage, TaskRow};
+    use model::{Executor, TaskRow};
     use proptest::prelude::*;
 
     /// Any application: executors that come and go, tasks at any time, in any state.
@@ -324,6 +365,26 @@ mod tests {
             prop_assert_eq!(sum(&budget.core), slot_time(&app, &slots));
             prop_assert!(budget.wall.iter().chain(&budget.core).all(|p| p.ms >= 0), "{:?}", budget);
         }
+    }
+
+    #[test]
+    fn tasks_cut_off_by_the_end_held_their_slots() {
+        let mut app = Application { started_ms: Some(0), ended_ms: Some(40_000), ..Application::default() };
+        app.executors.push(Executor { cores: 2, added: true, added_ms: Some(0), ..Executor::default() });
+        let mut stage = Stage::new(0, 0);
+        for index in 0..2 {
+            let mut row = TaskRow::new(index.into());
+            (row.index, row.status) = (index, TaskStatus::Running);
+            row.set(Metric::LaunchMs, 10_000);
+            stage.tasks.push(row);
+        }
+        app.stages.push(stage);
+        let parts = |app: &Application| split(app, &Slots::of(app)).core;
+        let part = |parts: &[Part], name| parts.iter().find(|p| p.name == name).map_or(0, |p| p.ms);
+        assert_eq!((part(&parts(&app), part::FAILED), part(&parts(&app), part::BETWEEN)), (60_000, 0));
+        // A log that goes on says nothing of lost work.
+        (app.ended_ms, app.last_event_ms) = (None, Some(40_000));
+        assert_eq!((part(&parts(&app), part::FAILED), part(&parts(&app), part::RUN)), (0, 60_000));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub enum Cause {
     Fetch,
     ExecutorLost,
     Code,
-    /// Stopped from outside: never a cause of its own.
+    /// Stopped from outside. A cause of its own only where the whole context was shut down.
     Cancelled,
 }
 
@@ -72,7 +72,7 @@ impl Cause {
             Self::Fetch => "FAIL_FETCH",
             Self::ExecutorLost => "EXECUTOR_LOST",
             Self::Code => "FAIL_CODE",
-            Self::Cancelled => "CANCELLED",
+            Self::Cancelled => "JOB_CANCELLED",
         }
     }
 
@@ -134,7 +134,7 @@ static WORDS: LazyLock<(RegexSet, Vec<Cause>)> = LazyLock::new(|| {
         (Cause::Decommission, r"(?i)decommission"),
         (
             Cause::Autoscale,
-            r"(?i)executor killed by driver|\bidle (?:for|timeout)|due to idle|scal(?:e|ed|ing)[ -]?(?:down|in)|autoscal|killed by driver|dynamic allocation|resiz(?:e|ing)",
+            r"(?i)executor killed by driver|exited from explicit termination request|\bidle (?:for|timeout)|due to idle|scal(?:e|ed|ing)[ -]?(?:down|in)|autoscal|killed by driver|dynamic allocation|resiz(?:e|ing)",
         ),
         (
             Cause::BroadcastTooLarge,
@@ -274,6 +274,12 @@ fn by_origin(incident: &Incident) -> Option<Cause> {
         // A record of logging without an exception is no failure; a driver's exit code is.
         _ => (incident.class.is_some() || incident.error_class.is_some()).then_some(Cause::Code),
     }
+}
+
+/// Whether a job ended because the context was stopped under it, and for no reason of its own.
+#[must_use]
+pub fn is_shutdown(text: &str) -> bool {
+    ["SparkContext was shut down", "SparkContext has been shutdown"].iter().any(|words| text.contains(words))
 }
 
 fn is_fetch(incident: &Incident) -> bool {
@@ -509,6 +515,10 @@ mod tests {
                 Spot,
             ),
             ("26/01/09 10:00:00 INFO K: Executor 5 on node-4 removed: Executor killed by driver.", Autoscale),
+            (
+                "26/01/09 10:00:00 ERROR TaskSchedulerImpl: Lost executor 5 on node-4: Container container_1_1_01_000007 exited from explicit termination request.",
+                Autoscale,
+            ),
             (
                 "26/01/09 10:00:00 WARN TaskSchedulerImpl: Initial job has not accepted any resources; check your cluster UI",
                 Startup,

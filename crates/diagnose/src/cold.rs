@@ -4,6 +4,9 @@
 use model::{Application, Metric};
 use std::collections::{BTreeMap, BinaryHeap};
 
+/// Run time, in cold times, past which a first task is no longer slow for being the first.
+const LONGEST_STARTS: i64 = 3;
+
 /// Rows of cold starts by position of their stage, ascending: the first tasks of an executor, as
 /// many as it has slots, within `cold_ms` of its start or of its first task.
 ///
@@ -30,7 +33,10 @@ pub fn rows(app: &Application, cold_ms: i64) -> BTreeMap<usize, Vec<usize>> {
     for (executor, heap) in app.executors.iter().zip(first) {
         let Some(begin) = heap.iter().map(|t| t.0).min() else { continue };
         let until = begin.max(executor.added_ms.unwrap_or(begin)) + cold_ms;
-        for (_, position, row) in heap.into_iter().filter(|t| t.0 < until) {
+        let tasks = |position: usize| &app.stages[position].tasks;
+        // Nothing loads for so long: a task that ran on after that has a reason of its own.
+        let started = |t: &(i64, usize, usize)| tasks(t.1).value(Metric::RunMs, t.2) <= LONGEST_STARTS * cold_ms;
+        for (_, position, row) in heap.into_iter().filter(|t| t.0 < until).filter(started) {
             by_stage.entry(position).or_default().push(row);
         }
     }

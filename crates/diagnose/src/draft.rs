@@ -8,7 +8,7 @@ use model::{Confidence, Estimate, Evidence, Excluded, Finding, Remedy, RemedyKin
 pub struct Findings {
     /// In the order in which rules added them.
     pub drafts: Vec<Draft>,
-    /// What was checked and found fine.
+    /// What was checked and found fine, and what could not be judged.
     pub checked: Vec<model::Checked>,
 }
 
@@ -20,7 +20,14 @@ impl Findings {
 
     /// Notes that something was looked at and is fine.
     pub fn fine(&mut self, what: &str, result: impl Into<String>) {
-        self.checked.push(model::Checked { what: what.to_owned(), result: result.into() });
+        let (what, result) = (what.to_owned(), result.into());
+        self.checked.push(model::Checked { what, result, state: model::CheckState::Fine });
+    }
+
+    /// Notes that something could not be judged, and what the input lacks for it.
+    pub fn unknown(&mut self, what: &str, why: impl Into<String>) {
+        let (what, result) = (what.to_owned(), why.into());
+        self.checked.push(model::Checked { what, result, state: model::CheckState::Unknown });
     }
 
     /// Whether a finding of one of these ids exists at a stage.

@@ -55,7 +55,10 @@ impl<'a> Failure<'a> {
         scope.task = placed.task_id;
         scope.executor = self.first.executor.as_deref().or(placed.executor.as_deref()).map(str::to_owned);
         let from = self.place();
-        let draft = draft.evidence("first_failure", from.clone(), "").seen_at(from);
+        // The first attempt at a task that is seen to fail in a later one is not in the paste.
+        let later = self.cx.app.pasted.is_some() && self.first.task_attempt.is_some_and(|n| n > 0);
+        let what = if later { "failure_quoted" } else { "first_failure" };
+        let draft = draft.evidence(what, from.clone(), "").seen_at(from);
         draft.evidence("message", shortened(&self.first.message), "")
     }
 
@@ -106,12 +109,17 @@ impl<'a> Failure<'a> {
         })
     }
 
-    /// Incidents of this trouble past the first, of what it explains, and what was folded.
+    /// Failures of this trouble past the first, of what it explains, and of retried tasks. That
+    /// their stage, job or query ended with them is no failure of its own, and executors that are
+    /// removed on purpose do not follow from each other.
     fn followers(&self) -> Vec<&Incident> {
         let blame = &self.cx.blame;
         let explained = blame.troubles.iter().filter(|t| t.caused_by == Some(self.at));
         let later = explained.flat_map(|t| blame.all(t));
-        blame.all(self.trouble).skip(1).chain(later).collect()
+        let on_purpose = self.trouble.cause == Cause::Autoscale;
+        let own = blame.all(self.trouble).skip(1).filter(|i| !on_purpose || i.origin != Origin::Executor);
+        let quotes = |i: &&Incident| matches!(i.origin, Origin::Stage | Origin::Job | Origin::Sql | Origin::Stream);
+        own.chain(later).filter(|i| !quotes(i)).collect()
     }
 
     /// Task attempts that ended in this trouble or in what it explains; each task once.

@@ -1,7 +1,10 @@
 //! One list of everything that went wrong, in the order in which it happened: from an event log
 //! (task ends, removed executors, failed stages, jobs, SQL executions, streams) or from a paste.
 
-use model::{Application, EndReason, Executor, Incident, Metric, Origin, Stage, Text, error_class_of};
+use crate::cause;
+use model::{
+    Application, EndReason, Executor, Incident, Job, Metric, Origin, Stage, StageStatus, Text, error_class_of,
+};
 
 /// Failures of tasks taken from one log; a log with more repeats the same ones.
 const MAX_TASK_FAILURES: usize = 20_000;
@@ -29,12 +32,16 @@ fn in_order_of_lines(incidents: &[Incident]) -> Vec<Incident> {
 
 fn of_log(app: &Application) -> Vec<Incident> {
     let mut found: Vec<Incident> = Vec::new();
+    let over = Over::of(app);
+    let of_loss = |i: &Incident| matches!(i.origin, Origin::TaskOfLostExecutor | Origin::Fetch | Origin::Stage);
+    let kept = |i: &Incident| !(of_loss(i) && over.shutdown_took(i.time_ms));
     for stage in &app.stages {
         let room = MAX_TASK_FAILURES.saturating_sub(found.len());
-        found.extend(stage.tasks.failures().filter_map(|(row, why)| of_task(app, stage, row, why)).take(room));
-        found.extend(stage.failure.as_ref().map(|why| of_stage(stage, why)));
+        let of_tasks = stage.tasks.failures().filter_map(|(row, why)| of_task(app, stage, row, why));
+        found.extend(of_tasks.filter(kept).take(room));
+        found.extend(stage.failure.as_ref().map(|why| of_stage(stage, why)).filter(kept));
     }
-    found.extend(app.executors.iter().filter_map(|e| of_executor(app, e)));
+    found.extend(app.executors.iter().filter_map(|e| of_executor(&over, e)));
     found.extend(app.jobs.iter().filter_map(|j| {
         let error = j.error.as_deref()?;
         Some(Incident { time_ms: j.completed_ms, job: Some(j.id), sql: j.sql, ..quote(Origin::Job, error) })
@@ -145,11 +152,44 @@ fn jvm_class(line: &str) -> Option<&str> {
         .rfind(|word| word.contains('.') && ["Exception", "Error", "Throwable"].iter().any(|end| word.ends_with(end)))
 }
 
-/// A removal; the end of the application removes everything and is no incident.
-fn of_executor(app: &Application, executor: &Executor) -> Option<Incident> {
+/// From when on executors go away because the application is over, epoch ms.
+#[derive(Debug, Default)]
+struct Over {
+    /// The context was stopped under a job.
+    shutdown: Option<i64>,
+    /// Nothing was left to run.
+    done: Option<i64>,
+}
+
+/// Executors go before the jobs are told that the context is shut down, ms.
+const SHUTDOWN_MS: i64 = 5_000;
+/// A job that failed may have failed because of a removal that is noted a little later, ms.
+const FAILED_JOB_MS: i64 = 60_000;
+
+impl Over {
+    fn of(app: &Application) -> Self {
+        let stopped = app.jobs.iter().filter(|j| j.error.as_deref().is_some_and(cause::is_shutdown));
+        let shutdown = stopped.filter_map(|j| j.completed_ms).min().map(|t| t - SHUTDOWN_MS);
+        let ended = |job: &Job| match job.status {
+            StageStatus::Failed => job.completed_ms.map(|t| t + FAILED_JOB_MS),
+            _ => job.completed_ms,
+        };
+        // An open job may still need what went away.
+        let ends: Option<Vec<i64>> = app.jobs.iter().map(ended).collect();
+        let done = ends.and_then(|ends| ends.into_iter().max());
+        Self { shutdown, done: done.into_iter().chain(app.ended_ms).min() }
+    }
+
+    fn shutdown_took(&self, time_ms: Option<i64>) -> bool {
+        time_ms.zip(self.shutdown).is_some_and(|(time, from)| time >= from)
+    }
+}
+
+/// A removal; what goes away once the application is over is no loss.
+fn of_executor(over: &Over, executor: &Executor) -> Option<Incident> {
     let time = executor.removed_ms?;
     let reason = executor.removed_reason.as_deref().unwrap_or_default();
-    if executor.is_driver() || app.ended_ms.is_some_and(|end| time >= end) {
+    if executor.is_driver() || over.done.is_some_and(|end| time >= end) || over.shutdown_took(Some(time)) {
         return None;
     }
     Some(Incident {
@@ -165,6 +205,25 @@ fn of_executor(app: &Application, executor: &Executor) -> Option<Incident> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn executors_that_go_at_the_end_are_no_loss() {
+        let check = |status, error: Option<&str>, removed_ms, lost: bool| {
+            let mut app = Application { ended_ms: Some(200_000), ..Application::default() };
+            let error = error.map(Text::from);
+            app.jobs.push(Job { completed_ms: Some(100_000), status, error, ..Job::default() });
+            let id = Text::from("1").into();
+            app.executors.push(Executor { id, removed_ms: Some(removed_ms), ..Executor::default() });
+            let found = of(&app).iter().any(|i| i.origin == Origin::Executor);
+            assert_eq!(found, lost, "{status:?} {error:?} {removed_ms}", error = app.jobs[0].error);
+        };
+        check(StageStatus::Complete, None, 99_000, true);
+        check(StageStatus::Complete, None, 101_000, false);
+        check(StageStatus::Failed, Some("Task 3 failed 4 times"), 101_000, true);
+        check(StageStatus::Failed, Some("Job 0 cancelled because SparkContext was shut down"), 99_700, false);
+        check(StageStatus::Failed, Some("Job 0 cancelled because SparkContext was shut down"), 60_000, true);
+        check(StageStatus::Active, None, 201_000, false);
+    }
 
     #[test]
     fn lines_without_a_time_follow_the_line_above() {

@@ -2,7 +2,7 @@
 
 use crate::budget;
 use crate::config::Config;
-use crate::context::Context;
+use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::words;
 use model::{
@@ -222,21 +222,57 @@ fn sentence(cx: &Context<'_>, findings: &[Finding], roots: &[bool]) -> String {
     match shown.map(|(f, _)| f).next() {
         Some(worst) => worst.title.clone(),
         None if cx.app.pasted.is_some() => "nothing in the text points to a known problem".to_owned(),
+        None if ran_no_job(cx) => {
+            format!("no job ran in {}: the application submitted none", words::duration(cx.wall_ms))
+        }
+        None if is_idle(cx) => format!(
+            "nothing stands out: tasks ran for {} of {}",
+            words::duration(task_wall_ms(cx)),
+            words::duration(cx.wall_ms)
+        ),
         None if cx.wall_ms > 0 => format!("nothing stands out in {} of run time", words::duration(cx.wall_ms)),
         None => "nothing stands out".to_owned(),
     }
 }
 
-/// Point 7 of the model: other slot counts.
+/// Whether the whole log is there and holds no job.
+fn ran_no_job(cx: &Context<'_>) -> bool {
+    let whole = cx.app.ended_ms.is_some() && cx.app.log.starts_at_beginning;
+    whole && cx.app.jobs.is_empty() && cx.app.stages.is_empty() && cx.wall_ms > 0
+}
+
+/// Time in which at least one task ran, ms.
+fn task_wall_ms(cx: &Context<'_>) -> i64 {
+    cx.wall_ms - crate::gaps::of(cx.app).iter().map(crate::gaps::Gap::ms).sum::<i64>()
+}
+
+/// Whether next to nothing ran in a run of a minute or more.
+fn is_idle(cx: &Context<'_>) -> bool {
+    let ran = cx.stages.iter().any(StageFacts::has_tasks);
+    ran && cx.wall_ms >= 60_000 && task_wall_ms(cx) * 20 < cx.wall_ms
+}
+
+/// Point 7 of the model: other slot counts, in whole slots of those that there were at most. A
+/// share that is no other number of whole slots is left out.
 fn counterfactuals(cx: &Context<'_>) -> Vec<Counterfactual> {
     let Some(run) = &cx.run else { return Vec::new() };
-    [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0]
+    let (most, wall) = (cx.slots.most(), run.wall_ms.max(1) as f64);
+    let (Some(start), Some(end)) = (cx.app.start_ms(), cx.app.end_ms()) else { return Vec::new() };
+    if most == 0 {
+        return Vec::new();
+    }
+    let mut choices: Vec<u32> =
+        [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0].iter().map(|f| (f * f64::from(most)).round().max(1.0) as u32).collect();
+    choices.dedup();
+    choices
         .into_iter()
-        .map(|factor| {
+        .map(|slots| {
+            let factor = f64::from(slots) / f64::from(most);
             let wall_ms = run.with_slots(factor);
-            let slots = run.slots * factor;
+            // The recorded slots came and went: what they cost is the time for which they were there.
+            let core_ms = (cx.slots.integral(start, end) as f64 * factor * wall_ms as f64 / wall) as i64;
             let change = format!("{:.0} % of the slots", factor * 100.0);
-            Counterfactual { change, slots, wall_ms, core_ms: (wall_ms as f64 * slots) as i64 }
+            Counterfactual { change, slots: f64::from(slots), wall_ms, core_ms }
         })
         .collect()
 }

@@ -20,7 +20,7 @@ pub struct RunModel {
     pub wall_ms: i64,
     /// Simulated wall time of the recorded tasks, ms.
     pub simulated_ms: i64,
-    /// Slots, time average over the application.
+    /// Slots, time average from the first of them to the end of the application.
     pub slots: f64,
 }
 
@@ -86,7 +86,8 @@ impl RunModel {
         let wall_ms = (end - start).max(0);
         let outside_ms = (wall_ms - inside).max(0);
         let simulated_ms = outside_ms + groups.iter().map(|g| g.gap_ms + g.recorded_ms).sum::<i64>();
-        Some(Self { groups, outside_ms, wall_ms, simulated_ms, slots: slots.average(start, end) })
+        let there = slots.steps.iter().find(|s| s.1 > 0).map_or(start, |s| s.0.clamp(start, end.max(start)));
+        Some(Self { groups, outside_ms, wall_ms, simulated_ms, slots: slots.average(there, end) })
     }
 
     /// How well the model reproduces the run, with its two bounds.

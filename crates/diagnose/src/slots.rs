@@ -23,7 +23,17 @@ impl Slots {
             changes.push((executor.added_ms.unwrap_or_default(), slots));
             changes.extend(executor.removed_ms.map(|t| (t, -slots)));
         }
-        if changes.is_empty() { Self::from_tasks(app) } else { Self::from_changes(changes) }
+        if changes.is_empty() { Self::from_tasks(app) } else { Self::from_changes(changes).in_time(app) }
+    }
+
+    /// Slots that all come after the end of the application have a wrong clock: tasks ran, so the
+    /// executors were there from the start.
+    fn in_time(self, app: &Application) -> Self {
+        let late = self.steps.first().zip(app.end_ms()).is_some_and(|(first, end)| first.0 > end);
+        match app.start_ms().filter(|_| late) {
+            Some(start) => Self { steps: vec![(start, self.most())] },
+            None => self,
+        }
     }
 
     fn from_changes(mut changes: Vec<(i64, i64)>) -> Self {
@@ -109,6 +119,14 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn executors_after_the_end_were_there_from_the_start() {
+        let app = Application { started_ms: Some(10), ended_ms: Some(500), ..Application::default() };
+        let slots = |added| Slots::from_changes(vec![(added, 8), (added + 2, 8)]).in_time(&app);
+        assert_eq!(slots(90_000).steps, [(10, 16)]);
+        assert_eq!(slots(20).steps, [(20, 8), (22, 16)]);
+    }
 
     #[test]
     fn a_step_function_with_exact_integrals() {

@@ -40,6 +40,24 @@ pub fn a_join_kind(kind: &str) -> String {
     format!("{article} {words}")
 }
 
+/// `0, 1 and 2`.
+#[must_use]
+pub fn and(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Ids in the order of their numbers: `2` before `10`.
+#[must_use]
+pub fn by_number(ids: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut ids: Vec<String> = ids.into_iter().collect();
+    ids.sort_by_key(|id| (id.len(), id.clone()));
+    ids
+}
+
 /// `two and a half minutes of eight and a half`: a saving beside the whole, in the same unit
 /// where it fits.
 #[must_use]

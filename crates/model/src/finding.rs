@@ -18,7 +18,7 @@ pub struct Report {
     pub summary: Summary,
     /// Findings, worst root first; a consequence names its root in `caused_by`.
     pub findings: Vec<Finding>,
-    /// What was checked and found fine.
+    /// What was checked and found fine, and what could not be judged.
     pub checked: Vec<Checked>,
     /// What could not be read.
     pub warnings: Vec<Warning>,
@@ -356,14 +356,37 @@ pub struct WillNotHelp {
     pub because: String,
 }
 
-/// Something that was checked and found fine.
+/// Something that was looked at and is no finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checked {
     /// What, in a word or two: `spill`, `garbage collection`.
     pub what: String,
-    /// The number that says so, e.g. `no task spilled`.
+    /// The number that says so, e.g. `no task spilled`; for what could not be judged, why not.
     pub result: String,
+    /// Whether it was judged at all.
+    #[serde(skip_serializing_if = "CheckState::is_fine", default)]
+    pub state: CheckState,
+}
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum CheckState {
+    /// Looked at and fine.
+    #[default]
+    Fine,
+    /// Not judged: what it needs is not in the input.
+    Unknown,
+}
+
+impl CheckState {
+    /// Whether it was looked at and is fine.
+    #[must_use]
+    pub fn is_fine(&self) -> bool {
+        *self == Self::Fine
+    }
 }
 
 impl From<i64> for Value {

@@ -59,7 +59,7 @@ fn public(outcome: &mut Outcome, data: &Path) -> Result<()> {
 }
 
 fn is_failure(id: &str) -> bool {
-    id.starts_with("FAIL_") || id.starts_with("OOM_") || id == "EXECUTOR_LOST"
+    id.starts_with("FAIL_") || id.starts_with("OOM_") || ["EXECUTOR_LOST", "JOB_CANCELLED"].contains(&id)
 }
 
 fn spark_history(outcome: &mut Outcome, data: &Path) -> Result<()> {

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::run_model::Change;
+use crate::words;
 use model::{Millis, RemedyKind, Severity, Stage};
 
 /// Waits from this on are a finding.
@@ -58,11 +59,11 @@ fn lag<'a>(cx: &Context<'_>, stage: &'a Stage) -> Option<Lag<'a>> {
 fn draft(cx: &Context<'_>, lag: &Lag<'_>) -> Draft {
     let stage = lag.stage;
     let title = format!(
-        "stage {}.{} waited {} for executors: {} slots when it was submitted, {} when they were there",
+        "stage {}.{} waited {} for executors: {} when it was submitted, {} when they were there",
         stage.id,
         stage.attempt,
         Millis(lag.ms),
-        lag.slots_before,
+        words::count(lag.slots_before.into(), "slot"),
         lag.slots_after
     );
     // Time without any slot is lost for certain; slots that come later only spread the work.
@@ -92,10 +93,7 @@ fn draft(cx: &Context<'_>, lag: &Lag<'_>) -> Draft {
                 RemedyKind::Conf,
                 format!("Start with more executors: the stage could use {} slots", lag.slots_after),
             )
-            .snippet(format!(
-                "spark.dynamicAllocation.initialExecutors {0}\nspark.dynamicAllocation.schedulerBacklogTimeout 1s",
-                executors(cx, lag.slots_after)
-            ))
+            .snippet(format!("spark.dynamicAllocation.initialExecutors {0}", executors(cx, lag.slots_after)))
             .computed(format!("{} slots / {} cores an executor", lag.slots_after, cores(cx))),
         false => draft.remedy(
             RemedyKind::Compute,

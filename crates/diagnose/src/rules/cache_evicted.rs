@@ -12,7 +12,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         return;
     }
     if cx.app.log.block_updates == 0 {
-        return out.fine("cache", "not known: the log has no block updates (spark.eventLog.logBlockUpdates.enabled)");
+        return out.unknown("cache", "the log has no block updates (spark.eventLog.logBlockUpdates.enabled)");
     }
     let evicted: Vec<&CachedRdd> = cx.app.cached.iter().filter(|r| did_not_fit(r)).collect();
     match evicted.is_empty() {

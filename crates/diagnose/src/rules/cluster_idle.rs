@@ -97,7 +97,7 @@ fn with_remedies(cx: &Context<'_>, draft: Draft, smaller: Option<Smaller>) -> Dr
             .evidence("slower_share", s.slower, "share")
             .evidence("cheaper_share", s.cheaper, "share")
             .remedy(RemedyKind::Compute, format!("Run with {}", words::count(s.slots.into(), "slot")))
-            .computed(format!("the recorded tasks played again on {} slots: {} longer, {} less slot time", s.slots, Share(s.slower), Share(s.cheaper))),
+            .computed(format!("the recorded tasks played again on {}: {} longer, {} less slot time", words::count(s.slots.into(), "slot"), Share(s.slower), Share(s.cheaper))),
         None => draft.remedy(RemedyKind::Code, "Fewer slots would cost time here: give them work, by running independent jobs at the same time or by cutting the driver's share"),
     };
     let dynamic = cx.app.conf_bool("spark.dynamicAllocation.enabled", false);

@@ -21,11 +21,25 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let share = driver as f64 / cx.wall_ms as f64;
     match share < cx.config.driver_busy_share {
         true => out.fine("driver", format!("{} of the run without a task, in short pieces", Share(share))),
-        false => out.push(draft(cx, &short, driver, share)),
+        false => {
+            let causes = sufficient_causes(out, driver);
+            let looped = out.any(&["MANY_TINY_JOBS"]);
+            out.push(draft(cx, &short, driver, share, looped).explained_anywhere_by(&causes));
+        }
     }
 }
 
-fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64) -> Draft {
+/// Findings whose own time makes up half of the driver's or more: less explains nothing.
+fn sufficient_causes(out: &Findings, driver_ms: i64) -> Vec<&'static str> {
+    let spent = |id: &str| -> i64 {
+        let of = out.drafts.iter().filter(|d| d.finding.id == id);
+        of.filter_map(|d| d.finding.estimate.as_ref()).map(|e| e.saved_ms_high).sum()
+    };
+    let known = ["MANY_TINY_JOBS", "DELTA_LOG_HEAVY", "FILE_LISTING"];
+    known.into_iter().filter(|id| spent(id) * 2 >= driver_ms).collect()
+}
+
+fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64, looped: bool) -> Draft {
     let jobs = cx.app.jobs.len();
     let longest = short.iter().map(|g| g.ms()).max().unwrap_or(0);
     let result: i64 = cx.stages.iter().map(|s| s.sum(Metric::ResultBytes)).sum();
@@ -35,7 +49,7 @@ fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64) -> Draft {
         short.len(),
         Millis(longest)
     );
-    let severity = if share >= 0.5 { Severity::Medium } else { Severity::Low };
+    let severity = if share >= 0.5 || driver >= 60_000 { Severity::Medium } else { Severity::Low };
     let draft = Draft::new("DRIVER_BUSY", title)
         .severity(if driver >= 10_000 { severity } else { Severity::Info })
         .evidence("driver_share", share, "share")
@@ -46,9 +60,8 @@ fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64) -> Draft {
         .evidence("longest_ms", longest, "ms")
         .evidence("jobs", jobs, "jobs")
         .evidence("result_bytes", result, "bytes")
-        .not("a driver gap", format!("no piece is longer than {}", Millis(cx.config.gap_ms)))
-        .explained_anywhere_by(&["MANY_TINY_JOBS", "DELTA_LOG_HEAVY", "FILE_LISTING"]);
-    let draft = match jobs as f64 >= 20.0 && result < (1 << 30) {
+        .not("a driver gap", format!("no piece is longer than {}", Millis(cx.config.gap_ms)));
+    let draft = match looped && result < (1 << 30) {
         true => draft
             .remedy(RemedyKind::Code, "Ask one question over all items instead of one job each")
             .computed(format!("{jobs} jobs, {} of the driver's time a job", Millis(driver / jobs.max(1) as i64))),

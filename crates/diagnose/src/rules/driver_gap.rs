@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::gaps::{self, Gap};
 use crate::run_model::Change;
-use crate::source_line;
+use crate::{source_line, words};
 use model::{Confidence, Count, Job, Millis, Operator, RemedyKind, Severity, SqlExecution};
 
 /// Gaps longer than this, three of them, make an interactive session.
@@ -27,12 +27,30 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     if is_interactive(cx, &long) {
         return out.fine("driver gaps", format!("longest pause {}: an interactive session", Millis(longest)));
     }
+    // Gaps before the same line for the same reason are one finding, told by the longest.
+    let mut alike: Vec<Vec<(Gap, Cause)>> = Vec::new();
     for gap in long {
         // Before the first and after the last task only Spark's own reasons can be told apart.
-        if let Some(draft) = draft(cx, &gap) {
-            out.push(draft);
+        let Some(cause) = judged(cx, &gap) else { continue };
+        match alike.iter_mut().find(|g| is_alike(cx, &g[0], &gap, &cause)) {
+            Some(group) => group.push((gap, cause)),
+            None => alike.push(vec![(gap, cause)]),
         }
     }
+    alike.iter().filter_map(|group| draft(cx, group)).for_each(|d| out.push(d));
+}
+
+fn judged(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
+    let before = cx.app.jobs.iter().rfind(|j| j.submitted_ms.is_some_and(|t| t < gap.from_ms));
+    let cause = cause(cx, gap, before, next_job(cx, gap));
+    let silent = (gap.before_all && cause.kind == Kind::Unknown) || (gap.after_all && cx.app.ended_ms.is_none());
+    (!silent).then_some(cause)
+}
+
+fn is_alike(cx: &Context<'_>, (known, told): &(Gap, Cause), gap: &Gap, cause: &Cause) -> bool {
+    let line = |gap: &Gap| next_job(cx, gap).and_then(|job| job_line(cx, job));
+    let inner = |gap: &Gap| !gap.before_all && !gap.after_all;
+    told.kind == cause.kind && inner(known) && inner(gap) && line(known).is_some() && line(known) == line(gap)
 }
 
 /// Three pauses of more than ten minutes, a shell, or a notebook that no job runs: someone reads
@@ -64,6 +82,8 @@ struct Cause {
     what: String,
     kind: Kind,
     confidence: Confidence,
+    /// Whether files had to be found for it.
+    files: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,17 +96,20 @@ enum Kind {
     Unknown,
 }
 
-fn draft(cx: &Context<'_>, gap: &Gap) -> Option<Draft> {
+/// One finding of gaps that are alike.
+fn draft(cx: &Context<'_>, group: &[(Gap, Cause)]) -> Option<Draft> {
+    let (gap, cause) = group.iter().max_by_key(|(gap, _)| gap.ms())?;
     let next = next_job(cx, gap);
     let before = cx.app.jobs.iter().rfind(|j| j.submitted_ms.is_some_and(|t| t < gap.from_ms));
-    let cause = cause(cx, gap, before, next);
-    if (gap.before_all && cause.kind == Kind::Unknown) || (gap.after_all && cx.app.ended_ms.is_none()) {
-        return None;
-    }
-    let wasted = cx.slots.integral(gap.from_ms, gap.to_ms);
-    let change = Change { driver_ms: gap.ms(), ..Change::default() };
+    let all_ms: i64 = group.iter().map(|(gap, _)| gap.ms()).sum();
+    let wasted = group.iter().map(|(gap, _)| cx.slots.integral(gap.from_ms, gap.to_ms)).sum::<i64>();
+    let change = Change { driver_ms: all_ms, ..Change::default() };
     let estimate = cx.run.as_ref().map(|r| r.estimate(&change, "the time without a task, at most"));
-    let first = if gap.before_all { " at the start" } else { "" };
+    let first = match (gap.before_all, group.len()) {
+        (true, _) => " at the start".to_owned(),
+        (false, 1) => String::new(),
+        (false, n) => format!(", and {} altogether in {} like it", Millis(all_ms), words::count(n as u64, "gap")),
+    };
     let title = format!("no task ran for {}{first}: {}", Millis(gap.ms()), cause.what);
     let mut draft = Draft::new("DRIVER_GAP", title)
         .estimate(estimate)
@@ -94,6 +117,7 @@ fn draft(cx: &Context<'_>, gap: &Gap) -> Option<Draft> {
         .evidence("ms", gap.ms(), "ms")
         .over(cx.config.gap_ms as f64)
         .seen_at("event timeline")
+        .evidence("gaps", group.len(), "gaps")
         .evidence("slots", cx.slots.average(gap.from_ms, gap.to_ms), "slots")
         .evidence("wasted_core_ms", wasted, "ms");
     // Nobody can start in no time: what is before the first task is a remark unless it is long.
@@ -109,7 +133,7 @@ fn draft(cx: &Context<'_>, gap: &Gap) -> Option<Draft> {
     if let Some(job) = before {
         draft = draft.evidence("after_job", job.id, "");
     }
-    Some(with_remedies(cx, draft, gap, &cause, before, next))
+    Some(with_remedies(cx, draft, gap, cause, before, next))
 }
 
 fn next_job<'a>(cx: &Context<'a>, gap: &Gap) -> Option<&'a Job> {
@@ -130,7 +154,7 @@ fn cause(cx: &Context<'_>, gap: &Gap, before: Option<&Job>, next: Option<&Job>) 
         .or_else(|| commit(cx, gap))
         .or_else(|| broadcast(cx, gap))
         .or_else(|| user_code(cx, gap, before, next))
-        .unwrap_or_else(|| Cause { what: unknown(gap), kind: Kind::Unknown, confidence: Confidence::Low })
+        .unwrap_or_else(|| Cause { what: unknown(gap), kind: Kind::Unknown, confidence: Confidence::Low, files: false })
 }
 
 fn unknown(gap: &Gap) -> String {
@@ -153,6 +177,7 @@ fn no_slots(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
         what: format!("there was no executor for {} of it", Millis(without)),
         kind: Kind::Slots,
         confidence: Confidence::High,
+        files: false,
     })
 }
 
@@ -182,9 +207,13 @@ fn planning(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
         _ => String::new(),
     };
     Some(Cause {
-        what: format!("SQL {} was being planned for {}{listed}", sql.id, Millis(ms)),
+        what: match jobs_of(cx, sql).next() {
+            Some(_) => format!("SQL {} was being planned for {}{listed}", sql.id, Millis(ms)),
+            None => format!("SQL {}, which has no job, kept the driver for {}{listed}", sql.id, Millis(ms)),
+        },
         kind: Kind::Planning,
         confidence: Confidence::High,
+        files: files > 0 || listing > 1_000,
     })
 }
 
@@ -210,7 +239,7 @@ fn commit(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
         0 => format!("SQL {} ended {} after its last job", sql.id, Millis(ms)),
         n => format!("SQL {} committed {} written files for {}", sql.id, Count(n as u64), Millis(ms)),
     };
-    Some(Cause { what, kind: Kind::Commit, confidence: Confidence::High })
+    Some(Cause { what, kind: Kind::Commit, confidence: Confidence::High, files: files > 0 })
 }
 
 /// A gap inside an execution whose broadcasts were collected, built and sent as long as that.
@@ -231,6 +260,7 @@ fn broadcast(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
             what: format!("SQL {} built and sent its broadcast for {}", sql.id, Millis(built)),
             kind: Kind::Broadcast,
             confidence: Confidence::Medium,
+            files: false,
         })
     })
 }
@@ -245,6 +275,7 @@ fn user_code(cx: &Context<'_>, gap: &Gap, before: Option<&Job>, next: Option<&Jo
             what: format!("job {} was running but none of its tasks was", next.id),
             kind: Kind::Unknown,
             confidence: Confidence::Low,
+            files: false,
         });
     }
     let named = |job: &Job| job_line(cx, job).map_or_else(|| job.id.to_string(), |line| format!("{} ({line})", job.id));
@@ -252,6 +283,7 @@ fn user_code(cx: &Context<'_>, gap: &Gap, before: Option<&Job>, next: Option<&Jo
         what: format!("the driver ran its own code between job {} and job {}", named(before), named(next)),
         kind: Kind::Code,
         confidence: Confidence::Medium,
+        files: false,
     })
 }
 
@@ -270,13 +302,12 @@ fn with_remedies(
     next: Option<&Job>,
 ) -> Draft {
     let draft = match cause.kind {
-        Kind::Slots => draft
-            .explained_anywhere_by(&["AUTOSCALE_LAG"])
-            .remedy(RemedyKind::Compute, "Keep a smallest number of executors, or use a pool, so that work need not wait for the first one")
-            .snippet("spark.dynamicAllocation.minExecutors 1"),
-        Kind::Planning => draft
-            .remedy(RemedyKind::Layout, "Plan over fewer files: compact small ones and filter on partition columns")
-            .remedy(RemedyKind::Code, "Break a very long chain of transformations by a checkpoint or a table"),
+        Kind::Slots => slots_remedy(cx, draft.explained_anywhere_by(&["AUTOSCALE_LAG"])),
+        Kind::Planning => planning_remedy(draft, cause.files),
+        Kind::Commit if !cause.files => draft.remedy(
+            RemedyKind::Code,
+            "See what the driver does with the result: collecting it, or the commit of the sink",
+        ),
         Kind::Commit => draft
             .remedy(RemedyKind::Layout, "Write fewer files, so that fewer must be renamed or listed at the commit")
             .remedy(RemedyKind::Conf, "On object storage use a table format or a committer that does not rename"),
@@ -285,14 +316,45 @@ fn with_remedies(
             .remedy(RemedyKind::Code, "Look at what the driver does there: a loop in plain Python or Scala, toPandas, a call to another service, a sleep; move the work into a DataFrame, or run it beside the next job in a thread")
             .computed(neighbours(cx, before, next)),
     };
-    draft
+    let draft = draft
         .not("a slow stage", "no task was running")
-        .not("a stream that waits for its trigger", "no streaming query was active")
-        .useless(
-            "more executors",
-            format!("{:.0} slots were idle for {} already", cx.slots.average(gap.from_ms, gap.to_ms), Millis(gap.ms())),
-        )
-        .confirm("time between the jobs on the event timeline")
+        .not("a stream that waits for its trigger", "no streaming query was active in that time")
+        .confirm("time between the jobs on the event timeline");
+    // Executors that were not there yet were not idle either.
+    let idle = cx.slots.average(gap.from_ms, gap.to_ms).round() as u64;
+    match cause.kind == Kind::Slots || idle == 0 {
+        true => draft,
+        false => {
+            let were = if idle == 1 { "was" } else { "were" };
+            let slots = words::count(idle, "slot");
+            draft.useless("more executors", format!("{slots} {were} idle for {} already", Millis(gap.ms())))
+        }
+    }
+}
+
+/// What shortens the wait for the first executor: a smallest number only where Spark scales.
+fn slots_remedy(cx: &Context<'_>, draft: Draft) -> Draft {
+    match cx.app.conf_bool("spark.dynamicAllocation.enabled", false) {
+        true => draft
+            .remedy(RemedyKind::Conf, "Keep a smallest number of executors, so that work need not wait for the first one")
+            .snippet("spark.dynamicAllocation.minExecutors 1"),
+        false => draft.remedy(
+            RemedyKind::Compute,
+            "Use a pool of started machines, a cluster that is kept, or a smaller image: each run waits for its executors to come up",
+        ),
+    }
+}
+
+fn planning_remedy(draft: Draft, files: bool) -> Draft {
+    let draft = match files {
+        true => draft
+            .remedy(RemedyKind::Layout, "Plan over fewer files: compact small ones and filter on partition columns"),
+        false => draft,
+    };
+    draft.remedy(
+        RemedyKind::Code,
+        "See what the driver does before the first job: a catalog that answers late, or a very long chain of transformations, which a table or a checkpoint cuts",
+    )
 }
 
 fn neighbours(cx: &Context<'_>, before: Option<&Job>, next: Option<&Job>) -> String {

@@ -2,22 +2,23 @@
 
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
-use model::{EndReason, Metric, Millis, RemedyKind, Severity, Share, Stage, TaskStatus};
+use crate::run_model;
+use model::{EndReason, Incident, Metric, Millis, Origin, RemedyKind, Severity, Share, Stage, StageStatus, TaskStatus};
 use std::collections::BTreeSet;
 
 /// Adds up failed, killed, resubmitted and repeated work.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let lost = lost(cx);
-    let total = lost.failed_ms + lost.killed_ms + lost.resubmitted_ms + lost.repeated_ms;
+    let total = lost.failed_ms + lost.killed_ms + lost.cut_ms + lost.resubmitted_ms + lost.repeated_ms;
     // Repeated work is part of the work that succeeded; failed work is not.
-    let all = lost.successful_ms + lost.failed_ms + lost.killed_ms;
+    let all = lost.successful_ms + lost.failed_ms + lost.killed_ms + lost.cut_ms;
     if all == 0 {
         return;
     }
     match total as f64 / all as f64 {
         share if share >= cx.config.lost_work_share && total > 1_000 => out.push(draft(cx, &lost, total, share)),
         _ if total == 0 => out.fine("failed tasks", "no task failed or was repeated"),
-        share => out.fine("failed tasks", format!("{} of the run time was repeated", Share(share))),
+        share => out.fine("failed tasks", format!("{} of the task time was lost or done again", Share(share))),
     }
 }
 
@@ -28,6 +29,9 @@ struct Lost {
     failed_ms: i64,
     killed: u64,
     killed_ms: i64,
+    /// Tasks without an end, stopped with their stage.
+    cut: u64,
+    cut_ms: i64,
     resubmitted: u64,
     resubmitted_ms: i64,
     /// Stage attempts after the first.
@@ -40,7 +44,7 @@ fn lost(cx: &Context<'_>) -> Lost {
     let mut lost = Lost::default();
     for facts in &cx.stages {
         let (stage, tasks) = (facts.stage, &facts.stage.tasks);
-        let before = lost.failed + lost.killed + lost.resubmitted;
+        let before = lost.failed + lost.killed + lost.cut + lost.resubmitted;
         for row in 0..tasks.len() {
             // A task that died with its executor reports no run time: its duration counts.
             let ms = tasks.value(Metric::RunMs, row).max(tasks.value(Metric::DurationMs, row));
@@ -49,7 +53,14 @@ fn lost(cx: &Context<'_>) -> Lost {
                 (TaskStatus::Failed, _) => (lost.failed, lost.failed_ms) = (lost.failed + 1, lost.failed_ms + ms),
                 (TaskStatus::Success, _) => lost.successful_ms += ms,
                 (TaskStatus::Killed, _) => (lost.killed, lost.killed_ms) = (lost.killed + 1, lost.killed_ms + ms),
-                _ => {}
+                // Cut off when their stage failed or the application ended; without either they
+                // are still at work, and a copy that lost a race is no failure.
+                (TaskStatus::Running, _) if was_cut_off(cx, stage, row) => {
+                    let until = run_model::last_moment(cx.app, stage);
+                    lost.cut += 1;
+                    lost.cut_ms += run_model::slot_ms(stage, row, until);
+                }
+                (TaskStatus::Running, _) => {}
             }
         }
         lost.resubmitted += u64::from(stage.resubmitted);
@@ -58,11 +69,17 @@ fn lost(cx: &Context<'_>) -> Lost {
             lost.attempts += 1;
             lost.repeated_ms += repeated_ms(cx, stage);
         }
-        if lost.failed + lost.killed + lost.resubmitted > before || stage.attempt > 0 {
+        if lost.failed + lost.killed + lost.cut + lost.resubmitted > before || stage.attempt > 0 {
             lost.stages.insert(stage.id);
         }
     }
     lost
+}
+
+fn was_cut_off(cx: &Context<'_>, stage: &Stage, row: usize) -> bool {
+    let over = stage.status == StageStatus::Failed || stage.completed_ms.is_none() && cx.app.ended_ms.is_some();
+    let tasks = &stage.tasks;
+    over && !tasks.successful().any(|r| tasks.index(r) == tasks.index(row))
 }
 
 /// Work of a later attempt on partitions that an earlier attempt had finished: its output was lost.
@@ -78,7 +95,8 @@ fn repeated_ms(cx: &Context<'_>, stage: &Stage) -> i64 {
 }
 
 fn draft(cx: &Context<'_>, lost: &Lost, total: i64, share: f64) -> Draft {
-    let title = format!("{} of work ({} of all) was lost or done again: {}", Millis(total), Share(share), parts(lost));
+    let title =
+        format!("{} of task time ({} of all) was lost or done again: {}", Millis(total), Share(share), parts(lost));
     let severity = match share {
         s if s >= 0.25 && total >= 60_000 => Severity::Medium,
         _ => Severity::Low,
@@ -92,31 +110,34 @@ fn draft(cx: &Context<'_>, lost: &Lost, total: i64, share: f64) -> Draft {
         .evidence("failed_ms", lost.failed_ms, "ms")
         .evidence("killed_tasks", lost.killed, "tasks")
         .evidence("killed_ms", lost.killed_ms, "ms")
+        .evidence("cut_off_tasks", lost.cut, "tasks")
+        .evidence("cut_off_ms", lost.cut_ms, "ms")
         .evidence("resubmitted_tasks", lost.resubmitted, "tasks")
         .evidence("resubmitted_ms", lost.resubmitted_ms, "ms")
         .evidence("stage_reattempts", lost.attempts, "stages")
         .evidence("repeated_ms", lost.repeated_ms, "ms")
         .not("speculation", "attempts that lost against a copy are counted apart")
-        .explained_anywhere_by(&[
-            "FAIL_CODE",
-            "FAIL_DEPENDENCY",
-            "OOM_EXECUTOR_HEAP",
-            "OOM_CONTAINER",
-            "OOM_PYTHON",
-            "FAIL_SPOT",
-            "FAIL_DECOMMISSION",
-            "AUTOSCALE_REMOVED",
-            "EXECUTOR_LOST",
-            "FAIL_FETCH",
-            "FAIL_DISK_FULL",
-            "FAIL_HEARTBEAT",
-            "FAIL_RESULT_SIZE",
-        ])
         .remedy(RemedyKind::Ops, "Mend what made the tasks fail; the first failure in time tells")
         .useless("more retries", "each repeats the work once more")
         .confirm("failed and killed tasks, and stage attempts after the first");
     draft.finding.scope.stages = lost.stages.iter().copied().collect();
-    draft
+    match sole_cause(cx) {
+        Some(causes) => draft.explained_anywhere_by(&causes),
+        None => draft,
+    }
+}
+
+/// The findings that explain all failed tasks: those of the one root of them, if there is one.
+fn sole_cause(cx: &Context<'_>) -> Option<[&'static str; 2]> {
+    let blame = &cx.blame;
+    let of_tasks = |i: &Incident| matches!(i.origin, Origin::Task | Origin::Fetch | Origin::TaskOfLostExecutor);
+    let with_tasks = (0..blame.troubles.len()).filter(|&t| blame.all(&blame.troubles[t]).any(of_tasks));
+    let roots: BTreeSet<usize> = with_tasks.map(|t| blame.root(t)).collect();
+    match roots.into_iter().collect::<Vec<_>>().as_slice() {
+        // What failed on a bad executor only is filed under that.
+        [root] => Some([blame.troubles[*root].cause.id(), "BAD_EXECUTOR"]),
+        _ => None,
+    }
 }
 
 fn parts(lost: &Lost) -> String {
@@ -124,6 +145,7 @@ fn parts(lost: &Lost) -> String {
     let parts = [
         part(lost.failed, lost.failed_ms, "failed"),
         part(lost.killed, lost.killed_ms, "killed"),
+        part(lost.cut, lost.cut_ms, "cut off with their stage"),
         part(lost.resubmitted, lost.resubmitted_ms, "resubmitted tasks"),
         (lost.repeated_ms > 0).then(|| format!("{} repeated by later stage attempts", Millis(lost.repeated_ms))),
     ];

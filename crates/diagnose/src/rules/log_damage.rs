@@ -3,6 +3,7 @@
 
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
+use crate::words;
 use model::{Count, Metric, RemedyKind, Severity, Share, StageStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,8 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let found = [truncated(cx), dropped(cx), partial(cx), clock(cx), unknown(cx)];
     let before = out.drafts.len();
     found.into_iter().flatten().for_each(|d| out.push(d));
-    if out.drafts.len() == before && cx.app.log.lines > 0 {
+    let whole = cx.app.log.warnings.is_empty() && !out.any(&["LOG_INCOMPLETE"]);
+    if out.drafts.len() == before && whole && cx.app.log.lines > 0 {
         out.fine("log", format!("all {} lines were read", Count(cx.app.log.lines)));
     }
 }
@@ -74,8 +76,12 @@ fn dropped(cx: &Context<'_>) -> Option<Draft> {
     }
     let share = missing as f64 / all.max(1) as f64;
     let title = match (missing, bad) {
-        (0, bad) => format!("{} of {} lines of the log could not be read", Count(bad), Count(log.lines)),
-        _ => format!("{} of {} task ends are missing from the log: sums are lower bounds", Count(missing), Count(all)),
+        (0, bad) => format!("{} of {} of the log could not be read", Count(bad), words::count(log.lines, "line")),
+        _ => format!(
+            "{} of {} are missing from the log: sums are lower bounds",
+            Count(missing),
+            words::count(all, "task end")
+        ),
     };
     let draft = Draft::new("LOG_EVENTS_DROPPED", title)
         .severity(if share >= 0.01 { Severity::Medium } else { Severity::Low })
@@ -93,6 +99,11 @@ fn dropped(cx: &Context<'_>) -> Option<Draft> {
                 "{} of the lines is lost; whatever they told is not in this report",
                 Share(bad as f64 / log.lines.max(1) as f64)
             ),
+        ),
+        // Lines that are there and cannot be read, or files that are not there, were not dropped.
+        _ if bad > 0 || cut > 0 || !said(cx, "LOG_PARTIAL").is_empty() => draft.remedy(
+            RemedyKind::Ops,
+            "Copy the log again, with all of its files: what is missing may stand in the part that could not be read",
         ),
         _ => draft
             .remedy(RemedyKind::Conf, "The driver's event queue overflowed: give it more room")
@@ -119,11 +130,11 @@ fn clock(cx: &Context<'_>) -> Option<Draft> {
     let late = late_executors(cx);
     (errors > 0 || late > 0).then(|| {
         let title = match errors {
-            0 => format!(
-                "{} executors were added long after tasks had run on them: times in this log do not fit together",
-                Count(late)
+            0 => late_title(cx, late),
+            n => format!(
+                "{} with a finish before the start, which counts as 0: clocks of the machines differ",
+                words::count(n, "task")
             ),
-            n => format!("{} task times run backwards and count as 0: clocks of the machines differ", Count(n)),
         };
         Draft::new("LOG_CLOCK", title)
             .severity(Severity::Low)
@@ -132,6 +143,16 @@ fn clock(cx: &Context<'_>) -> Option<Draft> {
             .remedy(RemedyKind::Ops, "Let a time service keep the clocks of all machines alike")
             .confirm("no task that finishes before it starts")
     })
+}
+
+/// With how far the clock is off, in days, where the reader left it out for that.
+fn late_title(cx: &Context<'_>, late: u64) -> String {
+    let who = words::count(late, "executor");
+    let was = if late == 1 { "was" } else { "were" };
+    match said(cx, "LOG_CLOCK").into_iter().find(|text| text.starts_with("Executor events")) {
+        Some(text) => lower_first(&text),
+        None => format!("{who} {was} added long after tasks had run there: times in this log do not fit together"),
+    }
 }
 
 /// Executors whose start is more than an hour after a task that they ran.
@@ -160,8 +181,11 @@ fn unknown(cx: &Context<'_>) -> Option<Draft> {
         return None;
     }
     let operators: u64 = nodes.values().sum();
-    let title =
-        format!("{} events and {} plan nodes are of kinds that are not known here", Count(events), Count(operators));
+    let title = format!(
+        "{} and {} of kinds that are not known here",
+        words::count(events, "event"),
+        words::count(operators, "plan node")
+    );
     let names = cx.app.log.unknown_events.iter().map(|(name, n)| format!("{name} ({n})"));
     let names = names.chain(nodes.iter().map(|(name, n)| format!("{name} ({n})"))).take(20).collect::<Vec<_>>();
     Some(

@@ -35,17 +35,25 @@ fn draft(cx: &Context<'_>) -> Draft {
         .evidence("wall_ms", cx.wall_ms, "ms")
         .evidence("tasks_started", cx.app.log.task_starts, "tasks")
         .evidence("unparsable_lines", cx.app.log.bad_lines, "lines")
-        .evidence("unfinished_jobs", open.iter().map(|j| j.id.to_string()).collect::<Vec<_>>(), "")
         .evidence("running_tasks", running, "tasks")
         .not("an application that ended well", "Spark writes ApplicationEnd when its context stops")
-        .remedy(RemedyKind::Ops, "Take durations as \"at least\". Was the driver killed, or is it still running? The driver's own log and the cluster's events tell")
+        .remedy(RemedyKind::Ops, "Take durations as \"at least\". Whether the driver was killed or still runs is in its own log and in the cluster's events")
         .confirm("a log without the ending .inprogress");
+    if !open.is_empty() {
+        let names: Vec<String> = open.iter().map(|j| format!("job {}", j.id)).collect();
+        draft = draft.evidence("unfinished_jobs", names, "");
+    }
     draft.finding.scope.job = open.first().map(|j| j.id);
     draft
 }
 
-/// Databricks seldom writes an end: without anything running its absence says nothing.
+/// Databricks seldom writes an end: without anything running its absence says nothing. Where
+/// something failed that is the matter, and the end of the log a remark.
 fn severity(cx: &Context<'_>, in_work: bool) -> Severity {
+    let failed = cx.blame.troubles.iter().any(|t| t.fatal);
+    if failed {
+        return Severity::Low;
+    }
     match (in_work, cx.app.is_databricks()) {
         (true, false) => Severity::Medium,
         (true, true) | (false, false) => Severity::Low,

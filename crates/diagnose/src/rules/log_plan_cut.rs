@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
-use crate::queries;
+use crate::{queries, words};
 use model::{Operator, RemedyKind, Severity};
 
 /// Counts plans in which a scan or the text is cut.
@@ -15,18 +15,20 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     if cut.is_empty() {
         return;
     }
+    let are = if cut.len() == 1 { "is" } else { "are" };
     let title = format!(
-        "{} of {} plans are cut (\"... N more fields\"): some rules on filters and columns could not look",
+        "{} of {} {are} cut: some rules on filters and columns could not look",
         cut.len(),
-        all.len()
+        words::count(all.len() as u64, "plan"),
     );
     let mut draft = Draft::new("LOG_PLAN_CUT", title)
         .severity(Severity::Info)
         .evidence("plans_cut", cut.len(), "plans")
         .evidence("plans", all.len(), "plans")
         .remedy(RemedyKind::Conf, "Let Spark write plans in full")
-        .snippet("spark.sql.debug.maxToStringFields 1000\nspark.sql.maxPlanStringLength 10m")
-        .confirm("no \"... more fields\" in the plan");
+        .snippet("spark.sql.debug.maxToStringFields 1000\nspark.sql.maxMetadataStringLength 10000")
+        .computed("the first for \"... N more fields\" (25 are shown), the second for what a scan says of its files and filters (100 characters)")
+        .confirm("no \"...\" in the plan");
     draft.finding.scope.sqls = cut.iter().filter_map(|q| q.sql.map(|s| s.id)).collect();
     out.push(draft);
 }

@@ -4,14 +4,14 @@ use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::work::Work;
 use crate::{sizing, words};
-use model::{Bytes, Confidence, ExchangeOrigin, Metric, Millis, Partitioning, RemedyKind, Severity, Share};
+use model::{Bytes, Confidence, ExchangeOrigin, Metric, Millis, Partitioning, RemedyKind, Share};
 
 /// Looks at every stage.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let (mut looked_at, before) = (0, out.drafts.len());
     for facts in &cx.stages {
         looked_at += 1;
-        if out.any_at(&["SINGLE_PARTITION"], facts.stage.id, facts.stage.attempt) {
+        if out.any_at(&["SINGLE_PARTITION", "STRAGGLER_TASK"], facts.stage.id, facts.stage.attempt) {
             continue;
         }
         if let Some(draft) = stage(cx, facts) {
@@ -39,8 +39,37 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let by_size = sizing::ceil_div(facts.bytes_read(), target);
     let wanted = sizing::partitions(facts.bytes_read(), target, slots);
     let long = facts.q(Metric::DurationMs).median >= cx.config.long_task_ms;
-    let small = by_size <= tasks && !long;
-    Some(draft(cx, facts, work, wanted, small))
+    // Little data that is done soon: more tasks would cost more than they give.
+    if by_size <= tasks && !long {
+        return None;
+    }
+    let even = Even::of(facts, wanted, slots);
+    // One long task among short ones is no matter of their number.
+    let noticed = cx.above_noise(facts, facts.wall_ms - even.then_ms);
+    noticed.then(|| draft(cx, facts, work, wanted, &even))
+}
+
+/// The stage's work in another number of even tasks.
+struct Even {
+    /// Run time of the tasks that succeeded, ms: what can be divided.
+    work_ms: i64,
+    /// Time of one of the new tasks, ms, with the overhead that each task has.
+    each_ms: i64,
+    /// Wall time of the stage then, ms.
+    then_ms: i64,
+}
+
+impl Even {
+    fn of(facts: &StageFacts<'_>, wanted: i64, slots: i64) -> Self {
+        let (run, duration) = (facts.q(Metric::RunMs), facts.q(Metric::DurationMs));
+        // A task whose run time is not known is all work.
+        let work_ms = if run.sum > 0 { run.sum.min(duration.sum) } else { duration.sum };
+        // Loading classes for the first task of an executor is overhead that no number of tasks changes.
+        let overhead = (duration.median - run.median).max(0);
+        let each_ms = (work_ms / wanted.max(1) + overhead).max(1);
+        let then_ms = crate::stage_model::play(&vec![each_ms; wanted.max(1) as usize], slots.max(1) as usize);
+        Self { work_ms, each_ms, then_ms }
+    }
 }
 
 /// Share of the stage's slot time in which slots had nothing to do, other stages counted as work.
@@ -51,11 +80,9 @@ fn idle_share(cx: &Context<'_>, facts: &StageFacts<'_>) -> f64 {
     1.0 - (own + elsewhere as f64) / total.max(1.0)
 }
 
-fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work, wanted: i64, small: bool) -> Draft {
+fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work, wanted: i64, even: &Even) -> Draft {
     let slots = facts.slots.round() as i64;
-    let total: i64 = cx.durations(facts).iter().sum();
-    let each = (total / wanted).max(1);
-    let then = crate::stage_model::play(&vec![each; wanted as usize], slots as usize);
+    let (total, each, then) = (even.work_ms, even.each_ms, even.then_ms);
     let method = format!(
         "{} of work in {wanted} even tasks on {slots} slots takes {} instead of {}",
         Millis(total),
@@ -87,9 +114,6 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work, wanted: i64, sma
         draft = draft.evidence("cause", cause.words(), "");
     } else {
         draft = draft.sure(Confidence::Medium, "what fixed the number of tasks is not in what was read");
-    }
-    if small {
-        draft = draft.at_most(Severity::Info).evidence("note", "little data: one task of 128 MiB or less would do", "");
     }
     remedies(draft, cx, facts, cause, wanted)
 }

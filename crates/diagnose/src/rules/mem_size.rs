@@ -20,10 +20,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         cx.app.executors.iter().filter(|e| e.peak(HEAP).is_some_and(|p| p > 0)).partition(|e| e.is_driver());
     if driver.is_empty() && workers.is_empty() {
         if cx.app.pasted.is_none() && !cx.stages.is_empty() {
-            out.fine(
-                "memory size",
-                "not judged: the log has no executor metrics (spark.eventLog.logStageExecutorMetrics)",
-            );
+            out.unknown("memory size", "the log has no executor metrics (spark.eventLog.logStageExecutorMetrics)");
         }
         return;
     }

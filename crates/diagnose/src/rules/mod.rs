@@ -40,6 +40,7 @@ mod file_small_read;
 mod file_small_write;
 mod filter_not_pushed;
 mod gc_pressure;
+mod job_cancelled;
 mod join_cartesian;
 mod join_nested_loop;
 mod join_should_broadcast;
@@ -112,6 +113,7 @@ pub const CHECKS: &[Check] = &[
     fail_heartbeat::check,
     fail_fetch::check,
     fail_code::check,
+    job_cancelled::check,
     skew_null_key::check,
     skew_key::check,
     skew_aqe_missed::check,
@@ -211,6 +213,8 @@ pub const RULES: &[Rule] = &[
     Rule { id: "FAIL_ANALYSIS", meaning: "Spark refused the statement before any task ran" },
     Rule { id: "FAIL_SCHEMA", meaning: "data or schema do not fit the statement" },
     Rule { id: "FAIL_CODE", meaning: "the user's code threw" },
+    Rule { id: "BAD_EXECUTOR", meaning: "tasks fail on some executors and succeed on the others" },
+    Rule { id: "JOB_CANCELLED", meaning: "a job was cancelled because its context was shut down" },
     Rule { id: "SKEW_NULL_KEY", meaning: "rows whose key is NULL all go to one task" },
     Rule { id: "SKEW_KEY", meaning: "one or few tasks read far more of a shuffle than the others" },
     Rule { id: "SKEW_AQE_MISSED", meaning: "adaptive execution could have split a skewed join and did not" },

@@ -53,7 +53,7 @@ fn losers(cx: &Context<'_>, facts: &StageFacts<'_>) -> Vec<Loser> {
         .collect()
 }
 
-/// Killed because the other attempt was first, or still running when the log ends.
+/// Killed because the other attempt was first, or without an end though the other one is done.
 fn lost(facts: &StageFacts<'_>, row: usize) -> bool {
     let tasks = &facts.stage.tasks;
     match (tasks.status(row), tasks.failure(row)) {
@@ -106,6 +106,7 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, losers: &[Loser], lost: i64, 
         .evidence("winner_duration_ms", winner, "ms")
         .evidence("index", losers[0].index, "")
         .explained_by(&["STRAGGLER_NODE", "STRAGGLER_TASK", "SKEW_KEY"]);
+    let draft = draft.evidence("idle_slots", idle_slots(facts), "slots");
     match originals > 0 {
         true => draft
             .not("useless copies", format!("the copy was done in {}", Millis(winner)))
@@ -114,10 +115,75 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, losers: &[Loser], lost: i64, 
                 "Find out why the first attempt hung: its executor, host and input; speculation only hides it",
             )
             .confirm("tasks killed because another attempt succeeded"),
+        false => copies_lost(cx, draft, facts, losers, winner),
+    }
+}
+
+/// Slots that the stage's own tasks did not need: a copy there takes nothing from anybody.
+fn idle_slots(facts: &StageFacts<'_>) -> i64 {
+    (facts.slots.round() as i64 - i64::from(facts.stage.num_tasks)).max(0)
+}
+
+fn copies_lost(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, losers: &[Loser], winner: i64) -> Draft {
+    let long = losers.iter().map(|l| l.ms).max().unwrap_or(0);
+    let draft = match idle_slots(facts) {
+        0 => draft,
+        n => draft.severity(Severity::Info).not(
+            "slots taken from other tasks",
+            format!("{} had no task of this stage", words::count(n.unsigned_abs(), "slot")),
+        ),
+    };
+    let draft = match long * 2 >= winner {
+        // A copy on another executor waited as well: no machine is to blame.
+        true => draft
+            .not("a slow executor", format!("a copy elsewhere had run for {} when the task was done in {}", Millis(long), Millis(winner)))
+            .remedy(RemedyKind::Code, "Look at what the task waits for or computes: its copy took as long on another executor, so the time is in the code or its data"),
+        false => draft,
+    };
+    later(cx, draft)
+        .useless("speculation against skew", "a copy of a task with more data is as slow as the task")
+        .confirm("tasks killed because another attempt succeeded")
+}
+
+/// Values that start copies later than those in force; none when they are late already.
+fn later(cx: &Context<'_>, draft: Draft) -> Draft {
+    let now = Speculation::of(cx);
+    let mut lines = Vec::new();
+    if now.multiplier < 3.0 {
+        lines.push("spark.speculation.multiplier 3");
+    }
+    if now.quantile < 0.9 {
+        lines.push("spark.speculation.quantile 0.9");
+    }
+    match lines.is_empty() {
+        true => draft,
         false => draft
             .remedy(RemedyKind::Conf, "Start copies later, and only of tasks that are far slower than the others")
-            .snippet("spark.speculation.multiplier 3\nspark.speculation.quantile 0.9")
-            .useless("speculation against skew", "a copy of a task with more data is as slow as the task")
-            .confirm("tasks killed because another attempt succeeded"),
+            .snippet(lines.join("\n"))
+            .computed(format!("now multiplier {}, quantile {}", now.multiplier, now.quantile)),
+    }
+}
+
+/// When Spark starts a copy: once this share of a stage's tasks is done, of a task that has run
+/// this many times the median.
+#[derive(Clone, Copy, Debug)]
+pub struct Speculation {
+    /// `spark.speculation.multiplier`; by default 3, before Spark 4.0 1.5.
+    pub multiplier: f64,
+    /// `spark.speculation.quantile`; by default 0.9, before Spark 4.0 0.75.
+    pub quantile: f64,
+}
+
+impl Speculation {
+    /// As set, else by the default of the version.
+    #[must_use]
+    pub fn of(cx: &Context<'_>) -> Self {
+        let number = |key, default| cx.app.conf(key).and_then(|v| v.trim().parse().ok()).unwrap_or(default);
+        let new = cx.app.version().is_some_and(|v| v >= (4, 0));
+        let (multiplier, quantile) = if new { (3.0, 0.9) } else { (1.5, 0.75) };
+        Self {
+            multiplier: number("spark.speculation.multiplier", multiplier),
+            quantile: number("spark.speculation.quantile", quantile),
+        }
     }
 }

@@ -6,7 +6,7 @@
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::words;
-use model::{Confidence, Metric, Millis, Quantiles, RemedyKind, Share, quantile};
+use model::{Confidence, Executor, Metric, Millis, Quantiles, RemedyKind, Share, Tasks, quantile};
 use std::collections::BTreeMap;
 
 /// Looks at every stage, then at what each executor did in all of them.
@@ -69,10 +69,14 @@ pub fn slow_executors(cx: &Context<'_>, facts: &StageFacts<'_>) -> Vec<Slow> {
     if by.len() < 2 {
         return Vec::new();
     }
-    let all: Vec<(usize, i64)> =
-        by.iter().flat_map(|(e, rows)| rows.iter().map(|&r| (*e, tasks.value(Metric::DurationMs, r)))).collect();
+    let all: Vec<(usize, i64)> = by.iter().flat_map(|(e, rows)| rows.iter().map(|&r| (*e, own_ms(tasks, r)))).collect();
     let suspects = by.iter().filter(|(_, rows)| rows.len() >= 3 && all.len() - rows.len() >= 3);
     suspects.filter_map(|(&executor, rows)| slow(cx, facts, executor, rows, &all)).collect()
+}
+
+/// Duration without collection, ms: a pause of one heap is no fault of the machine.
+fn own_ms(tasks: &Tasks, row: usize) -> i64 {
+    (tasks.value(Metric::DurationMs, row) - tasks.value(Metric::GcMs, row)).max(0)
 }
 
 fn slow(
@@ -98,7 +102,7 @@ fn slow(
     if ratio < c.straggler_ratio {
         return None;
     }
-    let lost: i64 = rows.iter().map(|&r| (tasks.value(Metric::DurationMs, r) - others).max(0)).sum();
+    let lost: i64 = rows.iter().map(|&r| (own_ms(tasks, r) - others).max(0)).sum();
     let slots = cx.executor(executor).map_or(1, |e| i64::from(e.cores.max(1)));
     let excess_ms = lost / slots;
     if !cx.above_noise(facts, excess_ms) {
@@ -133,7 +137,7 @@ fn ratio_at_the_same_time(facts: &StageFacts<'_>, executor: usize, rows: &[usize
     let mut elsewhere: Vec<(i64, i64)> = facts
         .warm_rows()
         .filter(|&r| tasks.executor(r) != executor && has_usual_bytes(facts, r))
-        .map(|r| (tasks.value(Metric::LaunchMs, r), tasks.value(Metric::DurationMs, r)))
+        .map(|r| (tasks.value(Metric::LaunchMs, r), own_ms(tasks, r)))
         .collect();
     elsewhere.sort_unstable();
     let longest = elsewhere.iter().map(|t| t.1).max()?;
@@ -141,7 +145,7 @@ fn ratio_at_the_same_time(facts: &StageFacts<'_>, executor: usize, rows: &[usize
     let mut ratios: Vec<i64> = Vec::new();
     for &row in rows.iter().step_by(step) {
         let begin = tasks.value(Metric::LaunchMs, row);
-        let end = begin + tasks.value(Metric::DurationMs, row);
+        let end = begin + own_ms(tasks, row);
         let first = elsewhere.partition_point(|t| t.0 < begin - longest);
         let last = elsewhere.partition_point(|t| t.0 <= end);
         let mut near: Vec<i64> = elsewhere[first..last].iter().filter(|t| t.0 + t.1 >= begin).map(|t| t.1).collect();
@@ -165,11 +169,12 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, slow: &Slow, other_stages: Ve
     let id = cx.executor(slow.executor).map(|e| e.id.to_string()).unwrap_or_default();
     let host = cx.executor(slow.executor).map(|e| e.host.to_string()).unwrap_or_default();
     let title = format!(
-        "Executor {id} is slow: its {} take {} each while the {} elsewhere take {}, on the same amount of data",
+        "Executor {id} is slow: its {} take {} each while the {} elsewhere take {}, on the same amount of data{}",
         words::count(slow.own.count, "task"),
         Millis(slow.own.median),
         slow.others.count,
-        Millis(slow.others.median)
+        Millis(slow.others.median),
+        off_cpu(facts, slow.executor)
     );
     let mut draft = Draft::new("STRAGGLER_NODE", title)
         .at_stage(facts)
@@ -198,7 +203,44 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, slow: &Slow, other_stages: Ve
     draft.finding.scope.stages = other_stages;
     draft = differences(draft, facts, slow.executor);
     draft = draft.not("cold JVM", "first tasks of its slots are left out of the comparison");
-    remedies(cx, draft, &host)
+    let waits = !off_cpu(facts, slow.executor).is_empty();
+    let sound = sound_neighbour(cx, facts, slow.executor);
+    remedies(cx, draft, &Suspect { host: &host, waits, sound })
+}
+
+/// What is known of the slow executor.
+struct Suspect<'a> {
+    host: &'a str,
+    /// Its tasks wait rather than compute.
+    waits: bool,
+    /// An executor on the same host that is not slow.
+    sound: Option<String>,
+}
+
+/// `: its tasks wait off the CPU 99 % of the time`, where that is most of their run time.
+fn off_cpu(facts: &StageFacts<'_>, executor: usize) -> String {
+    let tasks = &facts.stage.tasks;
+    let total = |metric| -> i64 {
+        tasks.successful().filter(|&r| tasks.executor(r) == executor).map(|r| tasks.value(metric, r)).sum()
+    };
+    let share = total(Metric::IoWaitMs) as f64 / total(Metric::RunMs).max(1) as f64;
+    if share < 0.8 {
+        String::new()
+    } else {
+        format!(": its tasks wait off the CPU for {} of their run time", Share(share))
+    }
+}
+
+/// An executor on the same host that ran tasks of the stage and is not slow: the node is not to
+/// blame.
+fn sound_neighbour(cx: &Context<'_>, facts: &StageFacts<'_>, executor: usize) -> Option<String> {
+    let host = &cx.executor(executor)?.host;
+    let tasks = &facts.stage.tasks;
+    let slow: Vec<usize> = slow_executors(cx, facts).iter().map(|s| s.executor).collect();
+    let ran = |at: usize| tasks.successful().filter(|&r| tasks.executor(r) == at).count() >= 3;
+    let near = |e: &Executor| !host.is_empty() && e.host == *host && !e.is_driver();
+    let mut others = cx.app.executors.iter().enumerate().filter(|(at, e)| *at != executor && near(e));
+    others.find(|(at, _)| !slow.contains(at) && ran(*at)).map(|(_, e)| e.id.to_string())
 }
 
 /// What else differs between the executor and the others: data, collection, CPU, waiting.
@@ -259,20 +301,27 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, slow: &Slow) -> Option<mod
     cx.estimate(facts, changed, "its tasks as fast as the others'")
 }
 
-fn remedies(cx: &Context<'_>, draft: Draft, host: &str) -> Draft {
+fn remedies(cx: &Context<'_>, draft: Draft, suspect: &Suspect<'_>) -> Draft {
     let on = |key| cx.app.conf_bool(key, false);
-    let mut draft = draft.remedy(
-        RemedyKind::Compute,
-        format!("Replace or decommission the node ({host}); look at its disk, CPU throttling and neighbours"),
-    );
-    if !on("spark.excludeOnFailure.enabled") {
-        draft = draft
-            .remedy(RemedyKind::Conf, "If its tasks also fail, let Spark leave it out")
-            .snippet("spark.excludeOnFailure.enabled=true");
-    }
+    let draft = match (&suspect.sound, suspect.waits) {
+        (Some(other), waits) => draft
+            .not("the node", format!("executor {other} on the same host ({}) is not slow", suspect.host))
+            .remedy(RemedyKind::Ops, format!(
+                "See what this process {}: a thread dump of the executor while it runs, and its stderr; then restart it",
+                if waits { "waits for" } else { "does" }
+            )),
+        (None, true) => draft.remedy(RemedyKind::Compute, format!(
+            "Replace or decommission the node ({}); its tasks wait, so look at its disk and network first, and at a thread dump",
+            suspect.host
+        )),
+        (None, false) => draft.remedy(RemedyKind::Compute, format!(
+            "Replace or decommission the node ({}); look at its disk, CPU throttling and neighbours",
+            suspect.host
+        )),
+    };
     let hosts: std::collections::BTreeSet<&str> =
         cx.app.executors.iter().filter(|e| !e.is_driver()).map(|e| &*e.host).collect();
-    draft = match (on("spark.speculation"), hosts.len() > 1) {
+    let draft = match (on("spark.speculation"), hosts.len() > 1) {
         (true, _) => draft,
         (false, true) => draft
             .remedy(RemedyKind::Conf, "As a stop-gap, let copies of its slow tasks run elsewhere")
@@ -313,7 +362,7 @@ fn pasted(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         .evidence("executor_median_duration_ms", peers, "ms")
         .sure(Confidence::Low, "from a pasted summary: the executor's other tasks are known by their median only");
     draft.finding.scope.executor = Some(id);
-    Some(remedies(cx, draft, "its host"))
+    Some(remedies(cx, draft, &Suspect { host: "its host", waits: false, sound: None }))
 }
 
 /// Whether the largest task of a summary reads about what its peers read.

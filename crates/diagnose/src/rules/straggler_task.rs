@@ -2,11 +2,13 @@
 //! executor otherwise is too (section 4.1 of the rules).
 
 use super::skew_key::Skew;
+use super::speculation_waste::Speculation;
 use super::{skew_explode, straggler_node};
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
+use crate::run_model;
 use crate::words;
-use model::{Confidence, Metric, Millis, RemedyKind, Severity, TaskStatus};
+use model::{Confidence, Metric, Millis, Quantiles, RemedyKind, Severity, TaskStatus};
 
 /// Looks at every stage.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -32,7 +34,7 @@ fn slowest(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let uneven = facts.uneven();
     let tasks = &facts.stage.tasks;
     let duration = uneven.slowest.map_or(uneven.duration.max, |row| tasks.value(Metric::DurationMs, row));
-    let p75 = uneven.warm.p75;
+    let p75 = peers(facts).p75;
     let far = duration as f64 >= cx.config.straggler_task_ratio * p75.max(1) as f64;
     if !far || !cx.above_noise(facts, duration - p75) || !has_normal_data(cx, facts) {
         return None;
@@ -40,7 +42,11 @@ fn slowest(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     if let Some(row) = uneven.slowest {
         // A rerun is late because of what came before it.
         let rerun = tasks.attempt(row) > 0 && !tasks.speculative(row);
-        if rerun || in_first_wave(cx, facts, row) || straggler_node::slow_executor_of(cx, facts, row).is_some() {
+        if rerun
+            || !is_waited_for(facts, row)
+            || in_first_wave(cx, facts, row)
+            || straggler_node::slow_executor_of(cx, facts, row).is_some()
+        {
             return None;
         }
     } else {
@@ -51,6 +57,27 @@ fn slowest(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         }
     }
     Some(draft(cx, facts, duration))
+}
+
+/// Durations of the other tasks, ms: of few tasks the slowest is the 75th percentile itself. First
+/// tasks of a slot count as well where there are no others.
+fn peers(facts: &StageFacts<'_>) -> Quantiles {
+    let uneven = facts.uneven();
+    let Some(slowest) = uneven.slowest else { return uneven.warm };
+    let of = |rows: &mut dyn Iterator<Item = usize>| {
+        let others = rows.filter(|&r| r != slowest);
+        Quantiles::of(others.map(|r| facts.stage.tasks.value(Metric::DurationMs, r)).collect())
+    };
+    let warm = of(&mut facts.warm_rows());
+    if warm.count >= 3 { warm } else { of(&mut facts.stage.tasks.successful()) }
+}
+
+/// Whether the stage had nothing else to begin once the task was done: else another task would
+/// have filled its slot, and nobody waited for it.
+fn is_waited_for(facts: &StageFacts<'_>, row: usize) -> bool {
+    let tasks = &facts.stage.tasks;
+    let finish = tasks.value(Metric::FinishMs, row);
+    (0..tasks.len()).all(|other| tasks.value(Metric::LaunchMs, other) < finish)
 }
 
 /// Whether a task was the first of this stage in its slot, on an executor that had not run much
@@ -91,16 +118,19 @@ fn has_normal_data(cx: &Context<'_>, facts: &StageFacts<'_>) -> bool {
 
 fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
     let uneven = facts.uneven();
-    let (p75, median) = (uneven.warm.p75, uneven.warm.median);
+    let (p75, median) = (peers(facts).p75, peers(facts).median);
     let why = where_time_went(facts);
+    let limit = (cx.config.straggler_task_ratio * p75 as f64) as i64;
+    let slow = facts.warm_rows().filter(|&r| facts.stage.tasks.value(Metric::DurationMs, r) > limit).count().max(1);
+    let run = if slow == 1 { "runs" } else { "run up to" };
     let title = format!(
-        "One task of {} runs {} while the others take {}, on the same amount of data{}",
+        "{} of {} {run} {} while the others take {}, on the same amount of data{}",
+        words::count(slow as u64, "task"),
         facts.n,
         Millis(duration),
         Millis(median),
         why.as_ref().map(|w| format!(": {w}")).unwrap_or_default()
     );
-    let limit = (cx.config.straggler_task_ratio * p75 as f64) as i64;
     let changed = match facts.has_tasks() {
         true => {
             let cold = |row: usize| facts.cold.binary_search(&row).is_ok();
@@ -111,7 +141,7 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
     let mut draft = Draft::new("STRAGGLER_TASK", title)
         .at_stage(facts)
         .estimate(cx.estimate(facts, changed, "the slow task as long as the median task"))
-        .fix("running it like the others")
+        .fix(if slow == 1 { "running it like the others" } else { "running them like the others" })
         .at_least(if duration - p75 >= cx.config.low_ms { Severity::Low } else { Severity::Info })
         .figures(
             facts,
@@ -129,8 +159,9 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
         .evidence("max_over_p75", duration as f64 / p75.max(1) as f64, "ratio")
         .over(cx.config.straggler_task_ratio)
         .evidence("max_over_median", duration as f64 / median.max(1) as f64, "ratio");
+    draft = draft.evidence("slow_tasks", slow, "tasks");
     if let Some(row) = uneven.slowest {
-        draft = of_task(cx, draft, facts, row);
+        draft = copy_that_lost(cx, of_task(cx, draft, facts, row), facts, row);
     } else {
         draft = draft.sure(Confidence::Low, "from quantiles alone: the task itself cannot be looked at");
     }
@@ -143,7 +174,27 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Draft {
             ),
         );
     }
-    remedies(cx, draft.not("key skew", data_words(facts)))
+    let median_ms = facts.q(Metric::DurationMs).median;
+    remedies(cx, draft.not("key skew", data_words(facts)), duration, median_ms)
+}
+
+/// A speculative copy that had run as long without an end: the executor is not to blame.
+fn copy_that_lost(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, row: usize) -> Draft {
+    let tasks = &facts.stage.tasks;
+    let same = |r: &usize| *r != row && tasks.index(*r) == tasks.index(row);
+    let until = run_model::last_moment(cx.app, facts.stage);
+    let copies = (0..tasks.len()).filter(same).filter(|&r| tasks.status(r) != TaskStatus::Success);
+    let longest = copies.map(|r| run_model::slot_ms(facts.stage, r, until)).max();
+    match longest.filter(|ms| ms * 2 >= tasks.value(Metric::DurationMs, row)) {
+        Some(ms) => draft.evidence("copy_ran_ms", ms, "ms").not(
+            "a slow executor",
+            format!(
+                "another attempt at it had run for {} when it was done: the wait is in the code or its data",
+                Millis(ms)
+            ),
+        ),
+        None => draft,
+    }
 }
 
 fn data_words(facts: &StageFacts<'_>) -> String {
@@ -168,8 +219,9 @@ fn where_time_went(facts: &StageFacts<'_>) -> Option<String> {
         (Metric::GcMs, "of it in garbage collection"),
         (Metric::FetchWaitMs, "of it waiting for shuffle data"),
         (Metric::CpuMs, "of it computing"),
+        (Metric::DeserializeMs, "of it loading its code (jars, libraries)"),
         (Metric::SchedulerDelayMs, "of it waiting to start or to report"),
-        (Metric::IoWaitMs, "of it waiting for something outside (disk, network, a lock, a sleep)"),
+        (Metric::IoWaitMs, "of it waiting off the CPU (a source, another process, a lock, a sleep)"),
     ];
     let (metric, words) = parts.into_iter().max_by_key(|(m, _)| tasks.value(*m, row))?;
     let spent = tasks.value(metric, row);
@@ -236,8 +288,11 @@ fn replaced(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         .evidence("original_wait_ms", wait, "ms")
         .evidence("tasks_started", tasks.len(), "tasks")
         .not("key skew", data_words(facts))
-        .remedy(RemedyKind::Conf, "Speculation cured it; it starts sooner with a lower quantile or multiplier")
-        .snippet("spark.speculation.quantile=0.75\nspark.speculation.multiplier=1.5")
+        .remedy(
+            RemedyKind::Ops,
+            "Find out why the first attempt hung: its executor, host and stderr; the copy only hid it",
+        );
+    draft = sooner(cx, draft, facts.q(Metric::DurationMs).median)
         .useless("salting", "the copy read the same data and was done in the usual time")
         .confirm("time between the start of the original and the end of its copy");
     draft.finding.scope.task = Some(tasks.id(original));
@@ -245,7 +300,21 @@ fn replaced(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     Some(draft)
 }
 
-fn remedies(cx: &Context<'_>, draft: Draft) -> Draft {
+/// A lower multiplier, where that lets a copy start noticeably sooner than as set.
+fn sooner(cx: &Context<'_>, draft: Draft, median_ms: i64) -> Draft {
+    const LOW: f64 = 1.5;
+    let now = Speculation::of(cx);
+    let gain_ms = ((now.multiplier - LOW) * median_ms as f64) as i64;
+    match gain_ms >= 1_000 {
+        true => draft
+            .remedy(RemedyKind::Conf, format!("Let copies start {} sooner", Millis(gain_ms)))
+            .snippet("spark.speculation.multiplier=1.5")
+            .computed(format!("({} - {LOW}) × median task {}", now.multiplier, Millis(median_ms))),
+        false => draft,
+    }
+}
+
+fn remedies(cx: &Context<'_>, draft: Draft, duration: i64, median_ms: i64) -> Draft {
     let hosts: std::collections::BTreeSet<&str> =
         cx.app.executors.iter().filter(|e| !e.is_driver()).map(|e| &*e.host).collect();
     let one_host = hosts.len() == 1;
@@ -256,9 +325,11 @@ fn remedies(cx: &Context<'_>, draft: Draft) -> Draft {
     let draft = match (cx.app.conf_bool("spark.speculation", false), one_host) {
         (true, true) => draft
             .useless("speculation", "it is on, but all executors are on one host, and a copy must run on another one"),
-        (true, false) => draft
-            .remedy(RemedyKind::Conf, "Speculation is on and started no copy in time: lower its quantile or multiplier")
-            .snippet("spark.speculation.quantile=0.75"),
+        // A copy is due once the task has run for the multiplier times the median.
+        (true, false) if (duration as f64) < Speculation::of(cx).multiplier * median_ms as f64 => {
+            sooner(cx, draft, median_ms)
+        }
+        (true, false) => draft,
         (false, true) => {
             draft.useless("speculation", "all executors are on one host, and a copy must run on another one")
         }

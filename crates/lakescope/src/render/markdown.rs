@@ -140,7 +140,7 @@ fn counterfactuals(out: &mut String, report: &Report) {
 
 fn foot(out: &mut String, report: &Report) {
     if !report.checked.is_empty() {
-        let what: Vec<String> = report.checked.iter().map(|item| escaped(&one_line(&item.what))).collect();
+        let what: Vec<String> = report.checked.iter().filter(|c| c.state.is_fine()).map(|item| escaped(&one_line(&item.what))).collect();
         put(out, format_args!("\nChecked and fine: {}.\n", what.join(", ")));
     }
     if !report.warnings.is_empty() {

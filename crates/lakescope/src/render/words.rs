@@ -349,8 +349,10 @@ pub fn core_time(ms: i64) -> String {
 #[allow(missing_docs)]
 pub enum Budget {
     Wait,
+    Few,
     Compute,
     Shuffle,
+    OffCpu,
     Collect,
     Driver,
     Start,
@@ -365,9 +367,11 @@ impl Budget {
         match () {
             () if has(&["garbage", "gc"]) => Self::Collect,
             () if has(&["start"]) => Self::Start,
+            () if has(&["off the cpu"]) => Self::OffCpu,
+            () if has(&["few"]) => Self::Few,
             () if has(&["shuffle", "i/o", "fetch", "reading", "writing"]) => Self::Shuffle,
             () if has(&["comput", "run", "busy", "useful"]) => Self::Compute,
-            () if has(&["waiting", "tail", "few", "failed", "killed", "lost", "speculat", "one task"]) => Self::Wait,
+            () if has(&["waiting", "tail", "failed", "killed", "lost", "speculat", "one task"]) => Self::Wait,
             () => Self::Driver,
         }
     }

@@ -17,7 +17,7 @@ pub fn skewed() -> Report {
         summary: summary(),
         findings: vec![skew(), spill(), full_scan(), collections(), worth_knowing()],
         checked: ["lost executors", "failed tasks", "fetch failures", "driver memory", "broadcast sizes", "file sizes"]
-            .map(|what| Checked { what: what.into(), result: format!("{what}: none") })
+            .map(|what| Checked { what: what.into(), result: format!("{what}: none"), ..Checked::default() })
             .to_vec(),
         warnings: vec![Warning {
             code: "LOG_UNKNOWN".into(),
@@ -232,7 +232,7 @@ pub fn hostile() -> Report {
     report.summary.time[0].name = NAME.into();
     report.summary.core_time[0].name = NAME.into();
     report.summary.counterfactuals[0].change = NAME.into();
-    report.checked[0] = Checked { what: NAME.into(), result: NAME.into() };
+    report.checked[0] = Checked { what: NAME.into(), result: NAME.into(), ..Checked::default() };
     report.warnings[0].text = NAME.into();
     let finding = &mut report.findings[0];
     finding.id = NAME.into();

@@ -179,9 +179,9 @@ fn budget(report: &Report) -> String {
 
 fn budget_class(budget: Budget) -> &'static str {
     match budget {
-        Budget::Wait => "wait",
+        Budget::Wait | Budget::Few => "wait",
         Budget::Compute => "cpu",
-        Budget::Shuffle => "shuffle",
+        Budget::Shuffle | Budget::OffCpu => "shuffle",
         Budget::Collect => "gc",
         Budget::Driver => "driver",
         Budget::Start => "start",
@@ -213,10 +213,11 @@ fn passed(report: &Report) -> String {
         return String::new();
     }
     let mut items = String::new();
-    for item in &report.checked {
+    let fine: Vec<_> = report.checked.iter().filter(|item| item.state.is_fine()).collect();
+    for item in &fine {
         items.push_str(&format!("<span title=\"{}\">{}</span>", say(&item.result), say(&item.what)));
     }
-    let n = report.checked.len();
+    let n = fine.len();
     format!("<div class=\"passed\"><span>{}{n} checked and fine</span>{items}</div>", charts::icon(charts::CHECK))
 }
 

@@ -37,8 +37,10 @@ fn legend(parts: &[&Part]) -> Vec<Span> {
 fn look(part: &Part) -> (Role, char) {
     match Budget::of(part) {
         Budget::Wait => (Role::Wait, '█'),
+        Budget::Few => (Role::Wait, '▙'),
         Budget::Compute => (Role::Compute, '▓'),
         Budget::Shuffle => (Role::Shuffle, '▒'),
+        Budget::OffCpu => (Role::Shuffle, '▞'),
         Budget::Collect => (Role::Collect, '▚'),
         Budget::Driver => (Role::Driver, '░'),
         Budget::Start => (Role::Driver, '∙'),

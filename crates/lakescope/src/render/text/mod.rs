@@ -9,7 +9,7 @@ pub(super) mod paper;
 mod tables;
 
 use super::{Look, clean_report, words};
-use model::{Report, Severity};
+use model::{Checked, Report, Severity};
 use paper::{Paper, Role, Span, span};
 
 /// Lines of one screen.
@@ -78,21 +78,30 @@ fn foot(report: &Report, look: &Look) -> Paper {
 }
 
 fn checked(page: &mut Paper, report: &Report, look: &Look) {
-    if report.checked.is_empty() {
+    let (fine, unknown): (Vec<&Checked>, Vec<&Checked>) = report.checked.iter().partition(|c| c.state.is_fine());
+    if !report.checked.is_empty() {
+        page.blank();
+    }
+    check_list(page, look, &fine, span(Role::Good, "✓ "), "Checked and fine");
+    check_list(page, look, &unknown, span(Role::Quiet, "– "), "Not judged");
+}
+
+/// One list of checks: a line of names, or, with everything shown, a line each.
+fn check_list(page: &mut Paper, look: &Look, items: &[&Checked], mark: Span, title: &str) {
+    if items.is_empty() {
         return;
     }
-    page.blank();
-    let lead = [span(Role::Good, "✓ "), span(Role::Quiet, "checked and fine: ")];
     if look.all {
-        page.line(&[span(Role::Good, "✓ "), span(Role::Strong, "Checked and fine")]);
-        for item in &report.checked {
+        page.line(&[mark, span(Role::Strong, title)]);
+        for item in items {
             let result = format!(": {}", words::glued(&item.result));
             page.flow(&[span(Role::Plain, "    ")], &[span(Role::Plain, &item.what), span(Role::Quiet, result)]);
         }
         return;
     }
-    let what: Vec<&str> = report.checked.iter().map(|item| item.what.as_str()).collect();
-    page.flow(&[lead[0].clone()], &[lead[1].clone(), span(Role::Quiet, words::glued(&what.join(", ")))]);
+    let what: Vec<&str> = items.iter().map(|item| item.what.as_str()).collect();
+    let title = format!("{}: ", title.to_lowercase());
+    page.flow(&[mark], &[span(Role::Quiet, title), span(Role::Quiet, words::glued(&what.join(", ")))]);
 }
 
 fn warnings(page: &mut Paper, report: &Report, look: &Look) {

@@ -72,12 +72,18 @@ impl Executors {
         executor.removed_reason = None;
     }
 
-    pub fn removed(&mut self, removed: &wire::ExecutorRemoved, texts: &mut Interner, clock: &mut Clock) {
+    pub fn removed(
+        &mut self,
+        removed: &wire::ExecutorRemoved,
+        texts: &mut Interner,
+        clock: &mut Clock,
+        now_ms: Option<i64>,
+    ) {
         let time_ms = clock.see(removed.time_ms);
         let reason = texts.option(removed.reason.as_deref());
         let executor = self.get(&removed.id, texts);
         // The removal stands even when its time is none.
-        executor.removed_ms = time_ms.or(clock.last_ms);
+        executor.removed_ms = time_ms.or(now_ms);
         executor.removed_reason = reason;
     }
 

@@ -9,6 +9,8 @@ use model::{Application, LogFacts, Text, Warning};
 /// Unknown kinds of events that a warning names.
 const MAX_KINDS_NAMED: usize = 5;
 
+pub(super) const DAY_MS: i64 = 86_400_000;
+
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub log: LogFacts,
@@ -81,6 +83,7 @@ impl Fold {
     pub fn finish(mut self, stats: &ReadStats) -> Application {
         self.facts.finish(self.work.counts, self.work.task_starts(), stats);
         let counts = self.work.counts;
+        let clock_off_ms = self.executors_off_ms();
         let (jobs, stages, lost, moved) = self.work.finish();
         let (mut sql, mut accumulators) = self.sql.finish();
         for accumulator in accumulators.values_mut() {
@@ -92,7 +95,10 @@ impl Fold {
                 sql[at].jobs.push(job.id);
             }
         }
-        let Clock { first_ms, last_ms } = self.clock;
+        let Clock { first_ms, last_ms } = match clock_off_ms {
+            Some(_) => self.clock,
+            None => self.clock.and(&self.executor_clock),
+        };
         let mut app = Application { first_event_ms: first_ms, last_event_ms: last_ms, ..self.app };
         app.cached = self.storage.finish();
         app.streams = self.streams.finish();
@@ -101,11 +107,29 @@ impl Fold {
         let facts = self.facts;
         let mut warnings = facts.damage_warnings(stats);
         warnings.extend(facts.content_warnings(counts, lost, app.ended_ms.is_some()));
+        warnings.extend(clock_off_ms.map(clock_warning));
         warnings.extend(self.budget.warning());
         app.log = facts.log;
         app.log.warnings = warnings;
         app
     }
+}
+
+impl Fold {
+    /// By how much, ms, the times of executor events lie past all others, when they cannot be true:
+    /// other events that were written after them happened a day or more before them.
+    fn executors_off_ms(&self) -> Option<i64> {
+        let past = self.executor_clock.last_ms? - self.clock.last_ms?;
+        (past > DAY_MS && self.clock.last_ms > self.before_jump_ms).then_some(past)
+    }
+}
+
+fn clock_warning(off_ms: i64) -> Warning {
+    let days = count((off_ms / DAY_MS).unsigned_abs(), "day");
+    let text = format!(
+        "Executor events are {days} away from all other events: their clock is wrong, and their times are not used."
+    );
+    warning("LOG_CLOCK", text)
 }
 
 impl Facts {
@@ -162,7 +186,14 @@ impl Facts {
             (at_end(lost.without_end), "task", "started and never ended"),
             (at_start(lost.without_start), "task", "ended without a start"),
             (lost.without_event, "task", "left no event although the stage completed"),
-            (at_start(lost.jobs_without_start), "job", "ended without a start and is left out"),
+            (
+                at_start(lost.jobs_without_start),
+                "job",
+                match lost.jobs_without_start {
+                    1 => "ended without a start and is left out",
+                    _ => "ended without a start and are left out",
+                },
+            ),
         ]
         .into_iter()
         .filter(|(n, ..)| *n > 0)

@@ -18,7 +18,7 @@ use super::task::{TaskEnd, TaskStart};
 use super::texts::Interner;
 use super::wire;
 use executors::Executors;
-use facts::Facts;
+use facts::{DAY_MS, Facts};
 use model::{Application, Environment, TaskStatus, Text};
 use sql::Sql;
 use std::collections::BTreeMap;
@@ -32,6 +32,10 @@ pub(crate) struct Fold {
     app: Application,
     texts: Interner,
     clock: Clock,
+    /// Times of executor events, which another machine's clock may have given.
+    executor_clock: Clock,
+    /// The latest other time when executor events last went ahead by a day.
+    before_jump_ms: Option<i64>,
     executors: Executors,
     work: Work,
     sql: Sql,
@@ -83,6 +87,12 @@ impl Clock {
         self.last_ms = Some(self.last_ms.map_or(ms, |last| last.max(ms)));
         Some(ms)
     }
+
+    /// The earliest and the latest of both.
+    fn and(&self, other: &Self) -> Self {
+        let first_ms = self.first_ms.into_iter().chain(other.first_ms).min();
+        Self { first_ms, last_ms: self.last_ms.into_iter().chain(other.last_ms).max() }
+    }
 }
 
 /// A size in bytes; negative ones are 0, and none is so large that sums of many overflow.
@@ -96,6 +106,8 @@ impl Fold {
             app: Application::default(),
             texts: Interner::default(),
             clock: Clock::default(),
+            executor_clock: Clock::default(),
+            before_jump_ms: None,
             executors: Executors::default(),
             work: Work::default(),
             sql: Sql::default(),
@@ -161,7 +173,8 @@ impl Fold {
     }
 
     fn rare(&mut self, event: Event) {
-        let (texts, clock) = (&mut self.texts, &mut self.clock);
+        let (texts, clock, executor_clock) = (&mut self.texts, &mut self.clock, &mut self.executor_clock);
+        let executors_until = executor_clock.last_ms;
         match event {
             Event::LogStart(start) => self.app.spark_version = texts.label(&start.spark_version),
             Event::DatabricksStart(start) => {
@@ -174,9 +187,9 @@ impl Fold {
                 self.app.exit_code = end.exit_code;
             }
             Event::Environment(update) => environment(&mut self.app.environment, *update, texts),
-            Event::BlockManagerAdded(added) => self.executors.block_manager(&added, texts, clock),
-            Event::ExecutorAdded(added) => self.executors.added(&added, texts, clock),
-            Event::ExecutorRemoved(removed) => self.executors.removed(&removed, texts, clock),
+            Event::BlockManagerAdded(added) => self.executors.block_manager(&added, texts, executor_clock),
+            Event::ExecutorAdded(added) => self.executors.added(&added, texts, executor_clock),
+            Event::ExecutorRemoved(removed) => self.executors.removed(&removed, texts, executor_clock, clock.last_ms),
             Event::Excluded(exclusion) => self.executors.excluded(&exclusion, clock),
             Event::Unexcluded(exclusion) => self.executors.unexcluded(&exclusion, clock),
             Event::ResourceProfile(profile) => self.executors.profile(profile, texts),
@@ -203,6 +216,9 @@ impl Fold {
             Event::QueryIdle(query) => self.streams.idle(&query, texts, clock),
             Event::QueryTerminated(query) => self.streams.terminated(&query, texts, clock.last_ms),
             Event::TaskStart(_) | Event::TaskEnd(_) | Event::Nothing => {}
+        }
+        if self.executor_clock.last_ms > executors_until.map(|ms| ms.saturating_add(DAY_MS)) {
+            self.before_jump_ms = self.clock.last_ms;
         }
     }
 

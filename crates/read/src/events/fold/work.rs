@@ -54,7 +54,7 @@ pub(super) struct TaskCounts {
 /// Tasks that the log says nothing, or only half, about.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lost {
-    /// Started, never ended, and no other attempt did their work.
+    /// Started and never ended although their stage completed, and no other attempt did their work.
     pub without_end: u64,
     pub without_start: u64,
     pub jobs_without_start: u64,
@@ -298,19 +298,22 @@ impl Work {
         }
     }
 
-    /// Adds the tasks that never ended, in the order of their ids; counts those whose work no
-    /// other attempt did. (A copy that lost a race is often still being stopped at the end.)
+    /// Adds the tasks that never ended, in the order of their ids; counts those of completed
+    /// stages whose work no other attempt did. (A copy that lost a race is often still being
+    /// stopped at the end, and so are the tasks of a stage that failed or that the end cut off.)
     fn add_running_tasks(&mut self) -> u64 {
         let mut running: Vec<_> = std::mem::take(&mut self.running).into_iter().collect();
         running.sort_unstable_by_key(|(id, task)| (task.stage, *id));
         let mut lost = 0;
         let mut done: (Option<u32>, HashSet<u32>) = (None, HashSet::new());
         for (id, task) in running {
-            let tasks = &mut self.stages[task.stage as usize].stage.tasks;
+            let stage = &mut self.stages[task.stage as usize].stage;
+            let complete = stage.status == StageStatus::Complete;
+            let tasks = &mut stage.tasks;
             if done.0 != Some(task.stage) {
                 done = (Some(task.stage), tasks.successful().map(|row| tasks.index(row)).collect());
             }
-            lost += u64::from(!done.1.contains(&task.index));
+            lost += u64::from(complete && !done.1.contains(&task.index));
             tasks.push(task.row(id));
         }
         lost

@@ -36,11 +36,30 @@ fn tasks_that_never_ended_run_and_stand_last() {
 }
 
 #[test]
+fn executor_events_of_a_wrong_clock_are_not_the_end_of_the_run() {
+    let added = |ms: i64| {
+        format!(
+            r#"{{"Event":"SparkListenerExecutorAdded","Timestamp":{ms},"Executor ID":"1","Executor Info":{{"Host":"h","Total Cores":4}}}}"#
+        )
+    };
+    let wrong = added(80_000_000_000);
+    let app = read_lines(&[START, &wrong, &task_start(7, 0, 0), &task_end(7, 0, 0)]);
+    assert_eq!((app.last_event_ms < Some(10_000), codes(&app)), (true, vec!["LOG_CLOCK"]));
+    // The same event at the end: the cluster got an executor after days without work.
+    let app = read_lines(&[START, &task_start(7, 0, 0), &task_end(7, 0, 0), &wrong]);
+    assert_eq!((app.last_event_ms, codes(&app)), (Some(80_000_000_000), Vec::<&str>::new()));
+}
+
+#[test]
 fn lost_events_are_told_from_copies_that_lost_a_race() {
     let copy = task_start(9, 0, 0);
     let app = read_lines(&[START, &task_start(8, 0, 0), &copy, &task_end(8, 0, 0), END]);
     assert_eq!(codes(&app), [""; 0]);
-    let app = read_lines(&[START, &task_start(8, 0, 0), &task_end(9, 0, 1), END]);
+    // Of a stage that did not complete the end stopped what ran.
+    let app = read_lines(&[START, &task_start(8, 0, 0), END]);
+    assert_eq!(codes(&app), [""; 0]);
+    let completed = stage_event("StageCompleted", 0, 0, 2, "");
+    let app = read_lines(&[START, &task_start(8, 0, 0), &task_end(9, 0, 1), &completed, END]);
     assert_eq!(codes(&app), ["LOG_EVENTS_DROPPED"]);
     assert!(app.log.warnings[0].text.contains("1 task started and never ended, 1 task ended without a start"));
     let completed = stage_event("StageCompleted", 0, 0, 3, "");
