@@ -58,10 +58,7 @@ fn finish(cx: &Context<'_>, fit: Option<&ModelFit>, draft: &mut Draft) {
     if let Some(fix) = draft.fix.as_ref().filter(|_| saved > 0 && wall > 0 && noticed) {
         let verb = if draft.fix_is_plural { "save" } else { "saves" };
         let whole = words::saving(saved, wall);
-        // Where the estimate is its own upper end, the sentence must not make it the expected one.
-        let at_most = low as f64 <= 0.75 * saved as f64 && saved >= high;
-        let about = if at_most { "up to" } else { "about" };
-        draft.finding.title = format!("{}; {fix} {verb} {about} {whole}", draft.finding.title);
+        draft.finding.title = format!("{}; {fix} {verb} about {whole}", draft.finding.title);
         draft.finding.evidence.push(model::Evidence {
             metric: "wall_ms".to_owned(),
             value: wall.into(),
