@@ -6,7 +6,7 @@ use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::words;
 use model::{
-    Application, ApplicationFacts, Confidence, Counterfactual, Counts, EndReason, Estimate, Finding, ModelFit, Report,
+    Application, ApplicationFacts, Confidence, Counterfactual, Counts, EndReason, Estimate, Finding, Millis, ModelFit, Report,
     Severity, StageStatus, Summary, TaskStatus,
 };
 use std::collections::BTreeMap;
@@ -227,7 +227,11 @@ fn sentence(cx: &Context<'_>, findings: &[Finding], roots: &[bool]) -> String {
             words::duration(task_wall_ms(cx)),
             words::duration(cx.wall_ms)
         ),
-        None if cx.wall_ms > 0 => format!("nothing stands out in {} of run time", words::duration(cx.wall_ms)),
+        None if cx.wall_ms > 0 => {
+            let start = start_ms(cx).filter(|ms| ms * 3 >= cx.wall_ms);
+            let start = start.map_or_else(String::new, |ms| format!(", {} of it before the first task", Millis(ms)));
+            format!("nothing stands out in {} of run time{start}", Millis(cx.wall_ms))
+        }
         None => "nothing stands out".to_owned(),
     }
 }
@@ -236,6 +240,11 @@ fn sentence(cx: &Context<'_>, findings: &[Finding], roots: &[bool]) -> String {
 fn ran_no_job(cx: &Context<'_>) -> bool {
     let whole = cx.app.ended_ms.is_some() && cx.app.log.starts_at_beginning;
     whole && cx.app.jobs.is_empty() && cx.app.stages.is_empty() && cx.wall_ms > 0
+}
+
+/// Time before the first task, ms.
+fn start_ms(cx: &Context<'_>) -> Option<i64> {
+    crate::gaps::of(cx.app).iter().find(|gap| gap.before_all).map(crate::gaps::Gap::ms)
 }
 
 /// Time in which at least one task ran, ms.

@@ -139,9 +139,12 @@ fn counterfactuals(out: &mut String, report: &Report) {
 }
 
 fn foot(out: &mut String, report: &Report) {
-    if !report.checked.is_empty() {
-        let what: Vec<String> = report.checked.iter().filter(|c| c.state.is_fine()).map(|item| escaped(&one_line(&item.what))).collect();
-        put(out, format_args!("\nChecked and fine: {}.\n", what.join(", ")));
+    for (title, fine) in [("Checked and fine", true), ("Not judged", false)] {
+        let items = report.checked.iter().filter(|c| c.state.is_fine() == fine);
+        let what: Vec<String> = items.map(|item| escaped(&one_line(&item.what))).collect();
+        if !what.is_empty() {
+            put(out, format_args!("\n{title}: {}.\n", what.join(", ")));
+        }
     }
     if !report.warnings.is_empty() {
         put(out, format_args!("\nAbout the input:\n\n"));

@@ -7,7 +7,7 @@ mod tables;
 mod timeline;
 
 use super::{Look, clean_report, one_line, story, words};
-use model::{Application, Millis, Report, Severity};
+use model::{Application, Checked, Millis, Report, Severity};
 use words::Budget;
 
 const STYLE: &str = include_str!("style.css");
@@ -209,16 +209,18 @@ fn findings(report: &Report, app: Option<&Application>, look: &Look) -> String {
 }
 
 fn passed(report: &Report) -> String {
-    if report.checked.is_empty() {
+    let (fine, unknown): (Vec<&Checked>, Vec<&Checked>) = report.checked.iter().partition(|c| c.state.is_fine());
+    let mark = charts::icon(charts::CHECK);
+    check_list(&fine, &format!("{mark}{} checked and fine", fine.len())) + &check_list(&unknown, "Not judged")
+}
+
+fn check_list(items: &[&Checked], title: &str) -> String {
+    if items.is_empty() {
         return String::new();
     }
-    let mut items = String::new();
-    let fine: Vec<_> = report.checked.iter().filter(|item| item.state.is_fine()).collect();
-    for item in &fine {
-        items.push_str(&format!("<span title=\"{}\">{}</span>", say(&item.result), say(&item.what)));
-    }
-    let n = fine.len();
-    format!("<div class=\"passed\"><span>{}{n} checked and fine</span>{items}</div>", charts::icon(charts::CHECK))
+    let item = |item: &&Checked| format!("<span title=\"{}\">{}</span>", say(&item.result), say(&item.what));
+    let items: String = items.iter().map(item).collect();
+    format!("<div class=\"passed\"><span>{title}</span>{items}</div>")
 }
 
 pub(super) fn severity_class(severity: Severity) -> &'static str {
