@@ -30,9 +30,9 @@ pub const MAX_PARTITIONS: i64 = 1_000_000;
 /// Heap below which Spark refuses to start: 1.5 times what it keeps for itself. Source:
 /// `UnifiedMemoryManager.getMaxMemory`.
 pub const LEAST_HEAP_BYTES: i64 = RESERVED_BYTES * 3 / 2;
-/// Bytes that a core spills in a second: rows are packed, written, read back and merged. An
-/// assumption; on slow disks it is worse.
-const SPILL_BYTES_PER_SECOND: f64 = 40.0 * MIB as f64;
+/// Bytes that a core spills in a second: written and read back, each at the 100 MiB a second that
+/// the rules assume of a disk (`spill_bytes_per_s`).
+const SPILL_BYTES_PER_SECOND: f64 = 50.0 * MIB as f64;
 /// Of an executor's heap, what Spark keeps for itself before memory is shared out.
 const RESERVED_BYTES: i64 = 300 * MIB;
 /// `spark.sql.adaptive.coalescePartitions.minPartitionSize`.
