@@ -123,7 +123,9 @@ pub fn without_links(text: &str) -> String {
         rest = rest[at..].split_once(']').map_or("", |(_, after)| after);
     }
     out.push_str(rest);
-    out.replace("ReusedSubquery Subquery ", "").replace("Subquery subquery#", "subquery#").replace("Subquery scalar-subquery#", "subquery#")
+    out.replace("ReusedSubquery Subquery ", "")
+        .replace("Subquery subquery#", "subquery#")
+        .replace("Subquery scalar-subquery#", "subquery#")
 }
 
 /// Whether a condition only says that something is not NULL, which Spark adds by itself; as a

@@ -25,7 +25,10 @@ pub fn sentence(c: &Comparison) -> String {
     if different(c) {
         said.push(format!("these are two different applications, {} and {}", c.base.name, c.new.name));
     }
-    said.push(time(c));
+    said.push(match c.new.failed {
+        Some(_) => format!("it ran {}, the baseline {}", Millis(c.new.wall_ms), Millis(c.base.wall_ms)),
+        None => time(c),
+    });
     said.join("; ")
 }
 
@@ -45,7 +48,8 @@ fn time(c: &Comparison) -> String {
         _ => format!("{} faster ({new} instead of {base})", Millis(-c.delta_ms)),
     };
     let parts = worth_saying(c);
-    let Some(first) = parts.first() else { return head };
+    // Where nothing is in common there is nothing to take apart.
+    let Some(first) = parts.first().filter(|_| !different(c)) else { return head };
     let one_way = c.parts.iter().all(|p| p.ms == 0 || p.ms.signum() == c.delta_ms.signum());
     if one_way && share.abs() >= NOTABLE {
         let of = Share(first.ms as f64 / c.delta_ms as f64);

@@ -40,7 +40,8 @@ pub fn read_change(first: &Plan, last: &Plan, app: Option<&Application>) -> Vec<
     let mut reads = Vec::new();
     for (at, node) in last.nodes.iter().enumerate() {
         let Operator::ShuffleRead { coalesced, skewed, local } = node.op else { continue };
-        let kinds = [(skewed, ChangeKind::SkewSplit), (coalesced, ChangeKind::Coalesced), (local, ChangeKind::LocalRead)];
+        let kinds =
+            [(skewed, ChangeKind::SkewSplit), (coalesced, ChangeKind::Coalesced), (local, ChangeKind::LocalRead)];
         reads.extend(kinds.into_iter().filter(|(does, _)| *does).map(|(_, kind)| (kind, at)));
     }
     reads.sort_by_key(|(kind, at)| (*kind, *at));
@@ -125,4 +126,3 @@ fn removed(first: &Plan, last: &Plan) -> Option<Change> {
         after: None,
     })
 }
-

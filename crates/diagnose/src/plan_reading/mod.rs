@@ -122,8 +122,9 @@ impl Order {
     fn of(plan: &Plan) -> Self {
         let walked = walk(plan);
         let ends = ends(plan);
-        let last = |at: usize| walked.iter().rposition(|&other| ends[other] == ends[at]).unwrap_or(0);
-        let mut nodes: Vec<(usize, usize)> = walked.iter().map(|&at| (last(at), at)).collect();
+        let mut last = vec![0; plan.nodes.len()];
+        walked.iter().enumerate().for_each(|(index, &at)| last[ends[at]] = index);
+        let mut nodes: Vec<(usize, usize)> = walked.iter().map(|&at| (last[ends[at]], at)).collect();
         // Stable: within a part the steps keep their order.
         nodes.sort_by_key(|(last, _)| *last);
         let mut order = Self {

@@ -39,7 +39,8 @@ pub fn human_name(plan: &Plan, at: usize) -> String {
         Operator::Write { .. } => "Write".to_owned(),
         Operator::Union => format!("Union of {} inputs", plan.inputs(at).len()),
         Operator::Coalesce { partitions } => {
-            let into = partitions.map_or_else(|| "fewer partitions".to_owned(), |n| crate::words::count(n, "partition"));
+            let into =
+                partitions.map_or_else(|| "fewer partitions".to_owned(), |n| crate::words::count(n, "partition"));
             format!("Merge into {into}, no shuffle")
         }
         Operator::CacheScan => "Read cached data".to_owned(),
@@ -68,6 +69,10 @@ pub(super) fn readable(condition: &str) -> String {
 
 /// A join's condition with the table before each column that only one side has.
 pub(super) fn qualified(plan: &Plan, at: usize, condition: &str) -> String {
+    const LONG: usize = 2_000;
+    if condition.len() > LONG {
+        return readable(condition);
+    }
     let inputs = plan.inputs(at);
     let sides: Vec<(String, Vec<usize>)> = inputs
         .iter()
@@ -178,7 +183,8 @@ fn join_name(plan: &Plan, at: usize, join: &Join) -> String {
         }
     };
     let (left, right) = (side(0), side(1));
-    let sides = if left == "rows" && right == "rows" { "two inputs".to_owned() } else { format!("{left} with {right}") };
+    let sides =
+        if left == "rows" && right == "rows" { "two inputs".to_owned() } else { format!("{left} with {right}") };
     format!("Join {sides}{on} ({})", algorithm_words(join))
 }
 
@@ -200,4 +206,3 @@ pub(super) fn algorithm_words(join: &Join) -> String {
     };
     format!("{kind}{how}{}", if join.skew { ", skewed partitions split" } else { "" })
 }
-

@@ -81,7 +81,7 @@ pub(super) fn notes(plan: &Plan, app: Option<&Application>, steps: &[Step]) -> V
             }
             Operator::Coalesce { partitions: Some(1) } => add(
                 NoteKind::SinglePartition,
-                "coalesce(1) is no shuffle: one task does all that stands above it in its part, reading included. repartition(1) keeps the reading in many tasks."
+                "coalesce(1) is no shuffle: one task does everything in this part, reading included. repartition(1) keeps the reading in many tasks."
                     .to_owned(),
             ),
             Operator::Reused => add(NoteKind::Reused, format!("{}: computed once, read again here.", step.name)),
@@ -114,11 +114,22 @@ fn whole_plan_notes(plan: &Plan) -> Vec<Note> {
         if cut {
             add(
                 NoteKind::Cut,
-                format!("Parts of this text are missing (`...`): what they would say is not known. {setting} makes Spark print more."),
+                format!(
+                    "Parts of this text are missing (`...`): what they would say is not known. {setting} makes Spark print more."
+                ),
             );
         }
     }
+    if notes.iter().all(|note| note.kind != NoteKind::Cut) && elsewhere_cut(plan) {
+        let text = "Parts of this text are missing (`...`): what they would say is not known.".to_owned();
+        notes.push(Note { kind: NoteKind::Cut, text, step: None });
+    }
     notes
+}
+
+/// `...` in an operator that is no scan: somebody shortened the text.
+fn elsewhere_cut(plan: &Plan) -> bool {
+    plan.cut && plan.nodes.iter().any(|node| !matches!(node.op, Operator::Scan(_)) && node.detail.contains("..."))
 }
 
 /// Lists that end in `... 12 more fields`.
@@ -149,6 +160,15 @@ fn scan_notes(plan: &Plan, app: Option<&Application>, step: &Step, scan: &Scan, 
     let useful: Vec<String> = scan.pushed.iter().flatten().filter(|f| !is_not_null_only(f)).cloned().collect();
     if !useful.is_empty() {
         add(NoteKind::Pushed, format!("the source of {name} itself filters by {}.", readable(&useful.join(", "))));
+    }
+    let dynamic = filters.unwrap_or_default().iter().find(|filter| filter.contains("dynamicpruning"));
+    if let Some(column) = dynamic.and_then(|filter| crate::plan_text::columns(filter).into_iter().next()) {
+        add(
+            NoteKind::Pruned,
+            format!(
+                "the partitions of {name} are chosen at run time, by the values of {column} on the other side of a join."
+            ),
+        );
     }
     if scan.partitions == Some(1) {
         add(NoteKind::SinglePartition, format!("one task reads {name}: numPartitions is 1."));
@@ -187,7 +207,8 @@ fn is_filtered(plan: &Plan, scan_at: usize, scan: &Scan) -> bool {
 fn filter_notes(plan: &Plan, at: usize, add: &mut dyn FnMut(NoteKind, String)) {
     let Some(found) = unpushed(plan, at) else { return };
     for left in found.not_pushed {
-        let how = if left.blocked_by == BlockedBy::Cut { "maybe not pushed" } else { "every row is read, then filtered" };
+        let how =
+            if left.blocked_by == BlockedBy::Cut { "maybe not pushed" } else { "every row is read, then filtered" };
         add(NoteKind::NotPushed, format!("filter {}: {how} ({}).", left.predicate, left.blocked_by.words()));
     }
 }
@@ -343,7 +364,12 @@ fn join_notes(plan: &Plan, app: Option<&Application>, at: usize, join: &Join, ad
 fn product_tasks(plan: &Plan, at: usize) -> String {
     let sides: Vec<u64> = plan.inputs(at).into_iter().filter_map(|input| partitions_of(plan, input)).collect();
     match sides.as_slice() {
-        [left, right] => format!("{} × {} partitions make {} tasks.", Count(*left), Count(*right), Count(left.saturating_mul(*right))),
+        [left, right] => format!(
+            "{} × {} partitions make {} tasks.",
+            Count(*left),
+            Count(*right),
+            Count(left.saturating_mul(*right))
+        ),
         _ => "it has a task for each pair of partitions.".to_owned(),
     }
 }
@@ -362,7 +388,13 @@ fn partitions_of(plan: &Plan, node: usize) -> Option<u64> {
 
 /// A sort-merge join one of whose sides turned out to be below the threshold: something kept it
 /// from being broadcast.
-fn small_side_note(plan: &Plan, app: Option<&Application>, at: usize, join: &Join, add: &mut dyn FnMut(NoteKind, String)) {
+fn small_side_note(
+    plan: &Plan,
+    app: Option<&Application>,
+    at: usize,
+    join: &Join,
+    add: &mut dyn FnMut(NoteKind, String),
+) {
     let limit = threshold(app);
     if join.algorithm != JoinAlgorithm::SortMerge || limit < 0 || plan.is_final == Some(false) {
         return;
@@ -376,15 +408,24 @@ fn small_side_note(plan: &Plan, app: Option<&Application>, at: usize, join: &Joi
     let inputs = plan.inputs(at);
     let sides = inputs.iter().zip(may).filter(|(_, may)| *may);
     let known = sides.filter_map(|(&input, _)| Some((in_memory(plan, app, input)?, input)));
-    let Some((size, input)) = known.filter(|(size, _)| *size <= limit as f64).min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
+    let Some((size, input)) = known.filter(|(size, _)| *size <= limit as f64).min_by(|a, b| a.0.total_cmp(&b.0)) else {
+        return;
+    };
     let side = crate::plans::joined(&crate::plans::sources(plan, input));
     let set = app.is_some_and(|app| app.conf(THRESHOLD).is_some() || app.conf(ADAPTIVE_THRESHOLD).is_some());
     let limit = Bytes(limit.unsigned_abs());
-    let limit = if set || app.is_some() { format!("the threshold of {limit}") } else { format!("the default threshold of {limit}") };
+    let limit = if set || app.is_some() {
+        format!("the threshold of {limit}")
+    } else {
+        format!("the default threshold of {limit}")
+    };
     let off = if app.is_some() { "" } else { "the threshold is lower in this session, " };
     add(
         NoteKind::SmallSide,
-        format!("the side of {side} is {} in memory, below {limit}, and is not broadcast: {off}a hint asks for this join, or its size was known too late.", Bytes(size as u64)),
+        format!(
+            "the side of {side} is {} in memory, below {limit}, and is not broadcast: {off}a hint asks for this join, or its size was known too late.",
+            Bytes(size as u64)
+        ),
     );
 }
 
@@ -469,7 +510,9 @@ fn why(plan: &Plan, app: Option<&Application>, at: usize, join: &Join) -> String
 /// Bytes of a join's side: measured at its exchange, else estimated.
 fn side_bytes(plan: &Plan, app: Option<&Application>, input: usize) -> Option<f64> {
     let exchange = exchange_below(plan, input)?;
-    app.and_then(|app| bytes(app, plan, exchange)).map(|b| b as f64).or_else(|| estimate(plan, exchange).map(|k| k.bytes))
+    app.and_then(|app| bytes(app, plan, exchange))
+        .map(|b| b as f64)
+        .or_else(|| estimate(plan, exchange).map(|k| k.bytes))
 }
 
 /// Which side of an outer join may be broadcast. Source: `JoinSelectionHelper.canBuildBroadcast…`.
@@ -481,4 +524,3 @@ fn outer_rule(kind: &str) -> &'static str {
         _ => "",
     }
 }
-

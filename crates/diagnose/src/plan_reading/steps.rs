@@ -46,7 +46,8 @@ fn details(plan: &Plan, app: Option<&Application>, at: usize) -> Vec<String> {
 fn known(plan: &Plan, app: Option<&Application>, exchange: usize) -> Option<String> {
     let stage = plan.nodes[exchange].parent.filter(|&p| plan.nodes[p].op == Operator::QueryStage)?;
     let known = plan.nodes[stage].statistics.filter(|_| app.is_none())?;
-    let rows = known.rows.map(|n| format!("{} rows, ", Count(n as u64))).unwrap_or_default();
+    let rows =
+        known.rows.map(|n| format!("{} row{}, ", Count(n as u64), if n == 1.0 { "" } else { "s" })).unwrap_or_default();
     Some(format!("measured by adaptive execution: {rows}{} in memory", Bytes(known.size_bytes as u64)))
 }
 
@@ -150,7 +151,11 @@ fn ends(plan: &Plan, last: usize, order: &Order) -> String {
         let Some(parent) = node.parent else { return "gives the result".to_owned() };
         if plan.subqueries.contains(&at) {
             let host = order.numbers[parent];
-            let what = if matches!(plan.nodes[parent].op, Operator::Scan(_)) { "chooses what is read in" } else { "gives its value to" };
+            let what = if matches!(plan.nodes[parent].op, Operator::Scan(_)) {
+                "chooses what is read in"
+            } else {
+                "gives its value to"
+            };
             return if host > 0 { format!("{what} step {host}") } else { "gives its value to the plan".to_owned() };
         }
         if plan.nodes[parent].op == Operator::CacheScan {

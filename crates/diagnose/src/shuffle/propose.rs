@@ -40,6 +40,12 @@ pub fn proposal(shuffle: &Shuffle, recorded: Option<&Recorded>) -> Proposal {
         tried.retain(|o| o.stage_ms as f64 <= ran.stage_ms as f64 * (1.0 + SAME_TIME));
     }
     let spilling = tried.iter().map(|o| spills(o.memory.risk)).min();
+    let slowest = ran.as_ref().map_or(i64::MAX, |ran| ran.stage_ms);
+    if spilling > Some(0)
+        && let Some(proposed) = merged_less(shuffle, memory.unwrap_or(target.partitions), slowest)
+    {
+        return proposed;
+    }
     tried.retain(|o| Some(spills(o.memory.risk)) == spilling);
     let shortest = tried.iter().map(|o| o.stage_ms).min().unwrap_or_default() as f64;
     let within =
@@ -47,7 +53,7 @@ pub fn proposal(shuffle: &Shuffle, recorded: Option<&Recorded>) -> Proposal {
     if within(target.partitions, AS_FAST) {
         return target;
     }
-    if let Some(n) = memory.filter(|n| within(*n, AS_FAST)) {
+    if let Some(n) = memory.filter(|n| spilling == Some(0) && within(*n, AS_FAST)) {
         return fitting(shuffle, n);
     }
     match tried.iter().map(|o| o.partitions).filter(|n| within(*n, SAME_TIME)).min() {
@@ -88,6 +94,27 @@ fn fitting(shuffle: &Shuffle, partitions: i64) -> Proposal {
         TIGHT * 100.0
     );
     Proposal { partitions, because }
+}
+
+/// The number that fits memory where adaptive execution would merge it away again: with the
+/// advisory size below which it does not.
+fn merged_less(shuffle: &Shuffle, partitions: i64, slowest_ms: i64) -> Option<Proposal> {
+    if !shuffle.adaptive || !shuffle.merging {
+        return None;
+    }
+    let room = TIGHT * available(shuffle) as f64 / shuffle.expansion.max(f64::MIN_POSITIVE);
+    let advisory = sizing::power_of_two_mib(room as i64) << 20;
+    let lower = Shuffle { advisory, ..shuffle.clone() };
+    let fits = advisory < shuffle.advisory && spills(play(&lower, partitions).memory.risk) == 0;
+    if !fits || play(shuffle, partitions).stage_ms > slowest_ms {
+        return None;
+    }
+    let (now, then) = (Bytes(shuffle.advisory.unsigned_abs()), advisory >> 20);
+    let because = format!(
+        "{}; adaptive execution merges them up to {now} and they spill, unless spark.sql.adaptive.advisoryPartitionSizeInBytes is {then}MB",
+        fitting(shuffle, partitions).because
+    );
+    Some(Proposal { partitions, because })
 }
 
 fn shorter(partitions: i64, target: &Proposal) -> Proposal {
@@ -136,6 +163,9 @@ mod tests {
     #[test]
     fn takes_more_partitions_where_the_target_would_spill() {
         let small = Shuffle { bytes: 8 << 30, cores: 8, memory_per_core: 200 * MIB, ..Shuffle::default() };
+        let adaptive = proposal(&small, None);
+        assert!(adaptive.because.contains("advisoryPartitionSizeInBytes is 16MB"), "{adaptive:?}");
+        let small = Shuffle { adaptive: false, ..small };
         assert_eq!(play(&small, 64).memory.risk, Risk::AllSpill);
         let proposed = proposal(&small, None);
         assert!(play(&small, proposed.partitions).memory.risk == Risk::None, "{proposed:?}");

@@ -107,3 +107,14 @@ pub fn queries_text(rows: &[(String, String, String)], width: usize) -> String {
     }
     page.finish()
 }
+
+/// A heading with labelled texts below it.
+#[must_use]
+pub fn labelled_text(head: &str, lines: &[(&str, String)], width: usize) -> String {
+    let mut page = Paper::new(width);
+    page.line(&[span(Role::Strong, head)]);
+    for (label, text) in lines {
+        page.flow(&[span(Role::Quiet, format!("  {label:<13}"))], &[span(Role::Plain, words::glued(text))]);
+    }
+    page.finish()
+}
