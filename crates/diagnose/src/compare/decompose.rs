@@ -1,6 +1,6 @@
 //! Each difference goes to its cause.
 
-use super::pieces::{self, Piece, Pieces};
+use super::pieces::{self, Piece, Pieces, Timed};
 use super::{Cause, CausePart, ConfigChange, PieceDelta, Place, Side};
 use crate::words;
 use model::{Bytes, Factor, Finding, Metric, Millis, Severity, Stage};
@@ -149,9 +149,27 @@ fn same_plan(ledger: &mut Ledger, base: &Piece<'_>, new: &Piece<'_>, old: &Side<
         ledger.add(Cause::Unexplained, of(new) - of(base), text, new.sql, None);
         return;
     }
-    for ((before, before_ms), (after, after_ms)) in base.stages.iter().zip(&new.stages) {
-        stage(ledger, (before, *before_ms), (after, *after_ms), old, now);
+    for (before, after) in side_by_side(&base.stages, &new.stages) {
+        stage(ledger, before, after, old, now);
     }
+}
+
+/// Stages of one plan in pairs: the same action, then the nearest number of rows, then the order.
+/// Stages that run side by side have their ids by chance.
+fn side_by_side<'s>(base: &[Timed<'s>], new: &[Timed<'s>]) -> Vec<(Timed<'s>, Timed<'s>)> {
+    let mut left: Vec<(usize, Timed<'_>)> = new.iter().copied().enumerate().collect();
+    let mut pairs = Vec::with_capacity(base.len());
+    for (at, before) in base.iter().enumerate() {
+        let name = |stage: &Stage| stage.name.split(" at ").next().unwrap_or_default().to_owned();
+        let distance = |(index, (after, _)): &(usize, Timed<'_>)| {
+            let rows = (pieces::stage_rows(after) - pieces::stage_rows(before.0)).abs();
+            (name(after) != name(before.0), rows, index.abs_diff(at))
+        };
+        let nearest = left.iter().enumerate().min_by_key(|(_, one)| distance(one)).map(|(position, _)| position);
+        let Some(position) = nearest else { break };
+        pairs.push((*before, left.remove(position).1));
+    }
+    pairs
 }
 
 /// Stages that had to run again: what they held is a finding of that run.

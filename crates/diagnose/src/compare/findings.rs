@@ -52,8 +52,12 @@ fn time(c: &Comparison) -> String {
     let Some(first) = parts.first().filter(|_| !different(c)) else { return head };
     let one_way = c.parts.iter().all(|p| p.ms == 0 || p.ms.signum() == c.delta_ms.signum());
     if one_way && share.abs() >= NOTABLE {
-        let of = Share(first.ms as f64 / c.delta_ms as f64);
-        return format!("{head}, {of} of it {}{}", first.cause.name(), place(first));
+        let share = |part: &CausePart| Share(part.ms as f64 / c.delta_ms as f64);
+        let told = parts.iter().enumerate().map(|(i, part)| match i {
+            0 => format!("{} of it {}{}", share(part), part.cause.name(), place(part)),
+            _ => format!("{} {}", share(part), part.cause.name()),
+        });
+        return format!("{head}, {}", told.collect::<Vec<_>>().join(", "));
     }
     // Near-equal runs are worth a second sentence only where large parts cancel out.
     if share.abs() < NOTABLE && (first.ms.abs() as f64) < NOTABLE * c.base.wall_ms as f64 {

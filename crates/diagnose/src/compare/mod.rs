@@ -91,7 +91,7 @@ impl Cause {
             Self::Cluster => "cluster change",
             Self::Configuration => "configuration",
             Self::NewFinding => "new finding",
-            Self::Contention => "slower machine or contention",
+            Self::Contention => "machine speed or contention",
             Self::Unexplained => "unexplained",
         }
     }
@@ -159,7 +159,8 @@ pub struct Comparison {
     pub sentence: String,
     /// New wall time minus the baseline's, ms.
     pub delta_ms: i64,
-    /// Whether no query or job of the two runs has the same plan.
+    /// Whether no query of the two runs has the same plan or description; of runs without queries,
+    /// no job.
     pub nothing_in_common: bool,
     /// Where it went; adds up to `delta_ms`.
     pub parts: Vec<CausePart>,
@@ -196,7 +197,7 @@ pub fn compare(base: &[Application], new: &Application, config: &Config) -> Opti
         new: run(&now),
         sentence: String::new(),
         delta_ms,
-        nothing_in_common: !pieces.is_empty() && !pieces.iter().any(|piece| piece.same_plan),
+        nothing_in_common: nothing_in_common(&pieces),
         parts,
         findings: Vec::new(),
         appeared: titles(&now.report, &old.report),
@@ -252,6 +253,18 @@ fn failed(side: &Side<'_>) -> Option<String> {
     }
     let worst = side.report.findings.iter().filter(|f| f.severity >= model::Severity::High).max_by_key(|f| f.severity);
     Some(worst.map_or_else(|| "a job failed".to_owned(), |f| f.title.clone()))
+}
+
+/// Jobs that read the schema of files look the same in every application: where there are
+/// queries, only these are compared.
+fn nothing_in_common(pieces: &[PieceDelta]) -> bool {
+    let is_sql = |key: &Option<String>| key.as_ref().is_some_and(|key| key.starts_with("SQL"));
+    let queries: Vec<&PieceDelta> = pieces.iter().filter(|p| is_sql(&p.base) || is_sql(&p.new)).collect();
+    let in_both = |p: &&PieceDelta| p.base.is_some() && p.new.is_some();
+    match queries.is_empty() {
+        true => !pieces.is_empty() && !pieces.iter().any(|p| p.same_plan),
+        false => !queries.iter().any(in_both),
+    }
 }
 
 /// Findings above info of one report whose id the other lacks.

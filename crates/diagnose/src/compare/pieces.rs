@@ -3,6 +3,9 @@
 use model::{Application, Metric, Plan, Stage};
 use std::collections::HashMap;
 
+/// A stage with its part of the wall time, ms.
+pub type Timed<'a> = (&'a Stage, i64);
+
 /// Start-up, pieces, what is between them, and the end: together the wall time.
 pub struct Pieces<'a> {
     /// From the start of the application to the first piece, ms.
@@ -31,9 +34,9 @@ pub struct Piece<'a> {
     pub own_ms: i64,
     /// Its stages that ran, by id, with their part of `own_ms`: time in which several run is
     /// shared evenly among them. An attempt that was repeated stands in `repeats`.
-    pub stages: Vec<(&'a Stage, i64)>,
+    pub stages: Vec<Timed<'a>>,
     /// Attempts of the same stages other than the largest one, with their part of `own_ms`.
-    pub repeats: Vec<(&'a Stage, i64)>,
+    pub repeats: Vec<Timed<'a>>,
 }
 
 impl Piece<'_> {
@@ -138,7 +141,7 @@ fn piece(app: &Application, span: Span, from: i64, to: i64) -> Piece<'_> {
 
 /// Wall time of each stage, time in which several run shared evenly among them: the parts add up to
 /// the time in which any runs.
-fn own_times<'a>(stages: &[&'a Stage], from: i64, to: i64) -> Vec<(&'a Stage, i64)> {
+fn own_times<'a>(stages: &[&'a Stage], from: i64, to: i64) -> Vec<Timed<'a>> {
     let span = |stage: &Stage| {
         let (begin, end) = stage.span_ms().unwrap_or((from, from));
         (begin.clamp(from, to), end.clamp(from, to))
@@ -162,9 +165,8 @@ fn own_times<'a>(stages: &[&'a Stage], from: i64, to: i64) -> Vec<(&'a Stage, i6
 
 /// Splits off attempts of a stage beside the one with most tasks, so that a run with a lost
 /// executor still stands beside one without.
-#[allow(clippy::type_complexity)]
-fn without_repeats(all: Vec<(&Stage, i64)>) -> (Vec<(&Stage, i64)>, Vec<(&Stage, i64)>) {
-    let (mut stages, mut repeats): (Vec<(&Stage, i64)>, Vec<(&Stage, i64)>) = (Vec::new(), Vec::new());
+fn without_repeats(all: Vec<Timed<'_>>) -> (Vec<Timed<'_>>, Vec<Timed<'_>>) {
+    let (mut stages, mut repeats): (Vec<Timed<'_>>, Vec<Timed<'_>>) = (Vec::new(), Vec::new());
     for one in all {
         match stages.last_mut() {
             Some(last) if last.0.id == one.0.id && one.0.tasks.len() > last.0.tasks.len() => {

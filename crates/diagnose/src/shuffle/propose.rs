@@ -50,6 +50,10 @@ pub fn proposal(shuffle: &Shuffle, recorded: Option<&Recorded>) -> Proposal {
     let shortest = tried.iter().map(|o| o.stage_ms).min().unwrap_or_default() as f64;
     let within =
         |n: i64, share: f64| tried.iter().any(|o| o.partitions == n && o.stage_ms as f64 <= shortest * (1.0 + share));
+    // What ran stays unless something is clearly better.
+    if let Some(n) = ran_tasks.filter(|n| within(*n, AS_FAST)) {
+        return if n == target.partitions { target } else { kept(n) };
+    }
     if within(target.partitions, AS_FAST) {
         return target;
     }
@@ -57,7 +61,6 @@ pub fn proposal(shuffle: &Shuffle, recorded: Option<&Recorded>) -> Proposal {
         return fitting(shuffle, n);
     }
     match tried.iter().map(|o| o.partitions).filter(|n| within(*n, SAME_TIME)).min() {
-        Some(n) if Some(n) == ran_tasks => kept(n),
         Some(n) => shorter(n, &target),
         None => target,
     }
@@ -124,7 +127,7 @@ fn shorter(partitions: i64, target: &Proposal) -> Proposal {
 }
 
 fn kept(partitions: i64) -> Proposal {
-    Proposal { partitions, because: "as it ran: no number tried here is better".to_owned() }
+    Proposal { partitions, because: "as it ran: no number tried here is clearly better".to_owned() }
 }
 
 /// Numbers worth trying.

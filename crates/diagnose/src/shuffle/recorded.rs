@@ -33,7 +33,7 @@ pub fn of_stage(app: &Application, stage: &Stage) -> Option<Recorded> {
     let mut rows: Vec<usize> = stage.tasks.successful().collect();
     rows.sort_unstable_by_key(|row| stage.tasks.value(Metric::LaunchMs, *row));
     let sizes: Vec<i64> = rows.iter().map(|row| stage.tasks.value(Metric::ShuffleReadBytes, *row)).collect();
-    let shuffle = calibrated(in_its_settings(app, stage, &read)?, stage, &rows);
+    let shuffle = calibrated(in_its_settings(app, stage, &read)?, stage, &sizes, run_ms);
     // The tasks are what adaptive execution left; it must not act on them once more.
     let as_ran = Shuffle { adaptive: false, ..shuffle.clone() };
     let played_ms = play_sizes(&as_ran, &sizes).stage_ms;
@@ -68,51 +68,28 @@ fn in_its_settings(app: &Application, stage: &Stage, read: &Quantiles) -> Option
     })
 }
 
-/// Fixed cost of a task and time per byte, so that the tasks that ran take what they took.
-fn calibrated(shuffle: Shuffle, stage: &Stage, rows: &[usize]) -> Shuffle {
-    let around_ms = around_run_ms(stage, rows).max(1) as f64;
+/// Fixed cost of a task and time per byte, so that the tasks that ran take what they took
+/// altogether.
+fn calibrated(shuffle: Shuffle, stage: &Stage, sizes: &[i64], run_ms: i64) -> Shuffle {
+    let shuffle = Shuffle { fixed_ms: around_run_ms(stage).max(1) as f64, ..shuffle };
     let spilled = stage.sum(Metric::DiskSpillBytes) > 0;
-    let points: Vec<(f64, f64)> = rows
-        .iter()
-        .map(|row| {
-            let bytes = stage.tasks.value(Metric::ShuffleReadBytes, *row);
-            let spill = if spilled { spill_ms(&shuffle, bytes) } else { 0.0 };
-            (bytes as f64, (stage.tasks.value(Metric::DurationMs, *row) as f64 - spill).max(0.0))
-        })
-        .collect();
-    let line = line_through(&points).filter(|(fixed, _)| *fixed >= around_ms);
-    let (fixed_ms, ms_per_byte) = line.unwrap_or_else(|| {
-        let sum: f64 = points.iter().map(|(_, ms)| ms).sum();
-        // Where next to nothing is left, bytes are not what takes the time; some of it stays theirs.
-        let work = (sum - around_ms * points.len() as f64).max(0.05 * sum);
-        (around_ms, work / shuffle.bytes as f64)
-    });
-    Shuffle { fixed_ms, bytes_per_second: 1e3 / ms_per_byte.max(f64::MIN_POSITIVE), ..shuffle }
-}
-
-/// Least squares through bytes and ms, where sizes differ enough to tell a slope: fixed part, and
-/// ms for a byte.
-fn line_through(points: &[(f64, f64)]) -> Option<(f64, f64)> {
-    let n = points.len() as f64;
-    let (mean_x, mean_y) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
-    let largest = points.iter().map(|p| p.0).fold(0.0, f64::max);
-    if points.len() < 4 || largest < 2.0 * mean_x {
-        return None;
-    }
-    let spread: f64 = points.iter().map(|p| (p.0 - mean_x).powi(2)).sum();
-    let together: f64 = points.iter().map(|p| (p.0 - mean_x) * (p.1 - mean_y)).sum();
-    let slope = together / spread;
-    (slope > 0.0).then(|| (mean_y - slope * mean_x, slope))
+    let spill: f64 = if spilled { sizes.iter().map(|bytes| spill_ms(&shuffle, *bytes)).sum() } else { 0.0 };
+    let fixed = sizes.len() as f64 * shuffle.fixed_ms;
+    // Where next to nothing is left, bytes are not what takes the time; some of it stays theirs.
+    let work_ms = (run_ms as f64 - fixed - spill).max(0.05 * run_ms as f64);
+    Shuffle { bytes_per_second: shuffle.bytes as f64 * 1e3 / work_ms, ..shuffle }
 }
 
 /// What the usual task takes besides its run, ms: delay of the scheduler, deserialisation, result.
 /// The first task of an executor also loads code, which is paid once and not by each.
-fn around_run_ms(stage: &Stage, rows: &[usize]) -> i64 {
+fn around_run_ms(stage: &Stage) -> i64 {
+    let mut rows: Vec<usize> = stage.tasks.successful().collect();
+    rows.sort_unstable_by_key(|row| stage.tasks.value(Metric::LaunchMs, *row));
     let around =
         |row: &usize| (stage.tasks.value(Metric::DurationMs, *row) - stage.tasks.value(Metric::RunMs, *row)).max(0);
     let mut seen = std::collections::HashSet::new();
     let (first, later): (Vec<usize>, Vec<usize>) =
-        rows.iter().copied().partition(|row| seen.insert(stage.tasks.executor(*row)));
+        rows.into_iter().partition(|row| seen.insert(stage.tasks.executor(*row)));
     if later.is_empty() {
         return first.iter().map(around).min().unwrap_or_default();
     }

@@ -65,8 +65,13 @@ pub(super) fn facts(c: &Comparison) -> Vec<[String; 4]> {
         row("run time", Millis(wall.0).to_string(), Millis(wall.1).to_string(), change(wall.0 as f64, wall.1 as f64)),
         row("input", bytes(b.input_bytes), bytes(n.input_bytes), input_change(b, n)),
         row("shuffle read", bytes(shuffle.0), bytes(shuffle.1), change(shuffle.0 as f64, shuffle.1 as f64)),
-        row("slots", format!("{:.1}", b.slots), format!("{:.1}", n.slots), change(b.slots, n.slots)),
+        row("slots", format!("{:.1}", b.slots), format!("{:.1}", n.slots), change(tenths(b.slots), tenths(n.slots))),
     ]
+}
+
+/// As shown, so that what looks the same is the same.
+fn tenths(slots: f64) -> f64 {
+    (slots * 10.0).round() / 10.0
 }
 
 /// `nightly · app-2 against app-1`, both names where they differ.
@@ -182,7 +187,7 @@ fn piece_line(p: &PieceDelta) -> String {
         Millis(p.base_ms).to_string(),
         Millis(p.new_ms).to_string(),
         signed(p.new_ms - p.base_ms),
-        if p.same_plan { "" } else { "other plan: " },
+        if p.same_plan || p.base.is_none() || p.new.is_none() { "" } else { "other plan: " },
         one_line(&p.name)
     )
 }

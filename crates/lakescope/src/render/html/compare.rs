@@ -72,13 +72,23 @@ fn head(c: &Comparison) -> String {
 fn verdict(c: &Comparison) -> String {
     let sentence = words::capital(&one_line(&c.sentence));
     let (first, rest) = sentence.split_at(first_clause(&sentence));
-    let word = if c.delta_ms > 0 { "more" } else { "less" };
     format!(
-        "<section class=\"card verdict\"><div class=\"vrow\"><p class=\"say\"><b>{}</b>{}{}</p>\
-         <div class=\"save\"><div class=\"big\">{}</div><div class=\"lab\">{word} than the baseline, {} against {}</div></div></div></section>",
+        "<section class=\"card verdict\"><div class=\"vrow\"><p class=\"say\"><b>{}</b>{}{}</p>{}</div></section>",
         say(first),
         if rest.is_empty() { "" } else { " " },
         say(rest.trim_start()),
+        saving(c)
+    )
+}
+
+/// The one number; the time of a failed run is none.
+fn saving(c: &Comparison) -> String {
+    if c.new.failed.is_some() {
+        return String::new();
+    }
+    let word = if c.delta_ms > 0 { "more" } else { "less" };
+    format!(
+        "<div class=\"save\"><div class=\"big\">{}</div><div class=\"lab\">{word} than the baseline, {} against {}</div></div>",
         say(&signed(c.delta_ms)),
         say(&Millis(c.new.wall_ms).to_string()),
         say(&Millis(c.base.wall_ms).to_string()),
@@ -117,7 +127,7 @@ fn parts(c: &Comparison) -> String {
         let _ = write!(
             rows,
             "<tr><td>{}</td><td class=\"diff\">{}</td><td class=\"num {}\">{}</td></tr>",
-            words::capital(part.cause.name()),
+            part.cause.name(),
             scale.bar(part.ms),
             tone(part.ms),
             say(&signed(part.ms))
