@@ -150,7 +150,10 @@ fn same_plan(ledger: &mut Ledger, base: &Piece<'_>, new: &Piece<'_>, old: &Side<
         return;
     }
     for (before, after) in side_by_side(&base.stages, &new.stages) {
-        stage(ledger, before, after, old, now);
+        let again = |piece: &Piece<'_>, id| piece.repeats.iter().any(|(stage, _)| stage.id == id);
+        let whole = !again(base, before.0.id) && !again(new, after.0.id);
+        let pair = Pair { before: before.0, after: after.0, was_ms: before.1, is_ms: after.1, whole };
+        stage(ledger, &pair, old, now);
     }
 }
 
@@ -193,10 +196,11 @@ struct Pair<'s> {
     after: &'s Stage,
     was_ms: i64,
     is_ms: i64,
+    /// Whether neither ran in several attempts: else each holds a part of the work only.
+    whole: bool,
 }
 
-fn stage(ledger: &mut Ledger, base: (&Stage, i64), new: (&Stage, i64), old: &Side<'_>, now: &Side<'_>) {
-    let pair = Pair { before: base.0, after: new.0, was_ms: base.1, is_ms: new.1 };
+fn stage(ledger: &mut Ledger, pair: &Pair<'_>, old: &Side<'_>, now: &Side<'_>) {
     let after = pair.after;
     let mut rest = pair.is_ms - pair.was_ms;
     let take = |ledger: &mut Ledger, cause, found: Option<(i64, String)>| {
@@ -204,11 +208,11 @@ fn stage(ledger: &mut Ledger, base: (&Stage, i64), new: (&Stage, i64), old: &Sid
         ledger.add(cause, ms, text, after.sql, Some(after.id));
         ms
     };
-    rest -= take(ledger, Cause::DataGrowth, growth(&pair));
-    rest -= take(ledger, Cause::NewFinding, new_finding(&pair, rest, old, now));
-    rest -= take(ledger, Cause::Cluster, fewer_slots(&pair, rest, old, now));
-    rest -= take(ledger, Cause::Contention, waiting(&pair, rest));
-    take(ledger, Cause::Unexplained, Some((rest, took(&pair))));
+    rest -= take(ledger, Cause::DataGrowth, growth(pair));
+    rest -= take(ledger, Cause::NewFinding, new_finding(pair, rest, old, now));
+    rest -= take(ledger, Cause::Cluster, fewer_slots(pair, rest, old, now));
+    rest -= take(ledger, Cause::Contention, waiting(pair, rest));
+    take(ledger, Cause::Unexplained, Some((rest, took(pair))));
 }
 
 /// What a stage took of the run, said so that it is true beside other stages too.
@@ -229,7 +233,12 @@ fn growth(pair: &Pair<'_>) -> Option<(i64, String)> {
     let same_rows = r0 > 0 && r1 > 0 && (r1 as f64 / r0 as f64 - 1.0).abs() <= NOISE;
     let growth = b1 as f64 / b0.max(1) as f64;
     let per_byte = pair.is_ms as f64 / pair.was_ms.max(1) as f64 / growth.max(f64::MIN_POSITIVE);
-    if b0 <= 0 || same_rows || (growth - 1.0).abs() <= NOISE || (per_byte - 1.0).abs() > SAME_TIME_PER_BYTE {
+    if !pair.whole
+        || b0 <= 0
+        || same_rows
+        || (growth - 1.0).abs() <= NOISE
+        || (per_byte - 1.0).abs() > SAME_TIME_PER_BYTE
+    {
         return None;
     }
     let ms = (pair.was_ms as f64 * (growth - 1.0)) as i64;
@@ -263,7 +272,7 @@ fn fewer_slots(pair: &Pair<'_>, rest: i64, old: &Side<'_>, now: &Side<'_>) -> Op
 fn waiting(pair: &Pair<'_>, rest: i64) -> Option<(i64, String)> {
     let sums = |stage: &Stage| (stage.sum(Metric::RunMs), stage.sum(Metric::CpuMs));
     let ((run0, cpu0), (run1, cpu1)) = (sums(pair.before), sums(pair.after));
-    let same_cpu = cpu0 > 0 && (cpu1 as f64 / cpu0 as f64 - 1.0).abs() <= SAME_CPU;
+    let same_cpu = pair.whole && cpu0 > 0 && (cpu1 as f64 / cpu0 as f64 - 1.0).abs() <= SAME_CPU;
     if !same_cpu || run0 <= 0 {
         return None;
     }

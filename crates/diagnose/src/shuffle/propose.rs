@@ -39,6 +39,7 @@ pub fn proposal(shuffle: &Shuffle, recorded: Option<&Recorded>) -> Proposal {
     if let Some(ran) = &ran {
         tried.retain(|o| o.stage_ms as f64 <= ran.stage_ms as f64 * (1.0 + SAME_TIME));
     }
+    let shortest_of_all = tried.iter().map(|o| o.stage_ms).min().unwrap_or_default();
     let spilling = tried.iter().map(|o| spills(o.memory.risk)).min();
     let slowest = ran.as_ref().map_or(i64::MAX, |ran| ran.stage_ms);
     if spilling > Some(0)
@@ -52,7 +53,7 @@ pub fn proposal(shuffle: &Shuffle, recorded: Option<&Recorded>) -> Proposal {
         |n: i64, share: f64| tried.iter().any(|o| o.partitions == n && o.stage_ms as f64 <= shortest * (1.0 + share));
     // What ran stays unless something is clearly better.
     if let Some(n) = ran_tasks.filter(|n| within(*n, AS_FAST)) {
-        return if n == target.partitions { target } else { kept(n) };
+        return if n == target.partitions { target } else { kept(n, shorter_yet(shortest_of_all, slowest)) };
     }
     if within(target.partitions, AS_FAST) {
         return target;
@@ -126,8 +127,16 @@ fn shorter(partitions: i64, target: &Proposal) -> Proposal {
     Proposal { partitions, because }
 }
 
-fn kept(partitions: i64) -> Proposal {
-    Proposal { partitions, because: "as it ran: no number tried here is clearly better".to_owned() }
+fn kept(partitions: i64, others_spill_more: bool) -> Proposal {
+    let because = match others_spill_more {
+        true => "as it ran: what takes less time here spills in more of its tasks",
+        false => "as it ran: no number tried here is clearly better",
+    };
+    Proposal { partitions, because: because.to_owned() }
+}
+
+fn shorter_yet(shortest_ms: i64, ran_ms: i64) -> bool {
+    (shortest_ms as f64) < ran_ms as f64 * (1.0 - AS_FAST)
 }
 
 /// Numbers worth trying.
