@@ -112,6 +112,36 @@ pub fn without_ids(text: &str) -> String {
     out
 }
 
+/// Without what ties the parts of a plan's text together: `Subquery subquery#9, [id=#12]` becomes
+/// `subquery`.
+#[must_use]
+pub fn without_links(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(", [id=#") {
+        out.push_str(&rest[..at]);
+        rest = rest[at..].split_once(']').map_or("", |(_, after)| after);
+    }
+    out.push_str(rest);
+    out.replace("ReusedSubquery Subquery ", "")
+        .replace("Subquery subquery#", "subquery#")
+        .replace("Subquery scalar-subquery#", "subquery#")
+}
+
+/// Whether a condition only says that something is not NULL, which Spark adds by itself; as a
+/// condition of the plan or as a filter of a source.
+#[must_use]
+pub fn is_not_null_only(conjunct: &str) -> bool {
+    let text = unwrapped(conjunct.trim_start_matches('*')).to_ascii_lowercase();
+    text.starts_with("isnotnull(") || text.starts_with("isnotnull ") || text.ends_with(" is not null")
+}
+
+/// Whether a condition was added by Spark while running: nobody wrote it.
+#[must_use]
+pub fn is_runtime_filter(conjunct: &str) -> bool {
+    ["dynamicpruning", "might_contain(", "bloom_filter"].iter().any(|word| conjunct.contains(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,5 +166,7 @@ mod tests {
         assert_eq!(columns("(cast(created_at#2 as string) >= 2025-01-01)"), ["created_at"]);
         assert_eq!(columns("dynamicpruningexpression(dt#3 IN dynamicpruning#86)"), ["dt"]);
         assert_eq!(without_ids("(a#1L = b#2) AND c#"), "(a = b) AND c#");
+        let subquery = "(amount#3 > Subquery subquery#9, [id=#12])";
+        assert_eq!(without_ids(&without_links(subquery)), "(amount > subquery)");
     }
 }

@@ -1,9 +1,11 @@
 //! What can be read off a plan and the figures of its run: conditions and what became of them,
 //! names for people, rows, bytes and time of operators.
 
-use crate::plan_text::{self, columns, disjuncts, unwrapped, without_ids};
+use crate::plan_text::{
+    columns, conjuncts, disjuncts, is_not_null_only, is_runtime_filter, unwrapped, without_ids, without_links,
+};
 use crate::queries::short_source;
-use model::{Accumulator, Application, MetricKind, Operator, Plan, PlanNode, Scan};
+use model::{Accumulator, Application, JoinAlgorithm, Metric, MetricKind, Operator, Plan, PlanNode, Scan};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -76,12 +78,6 @@ impl BlockedBy {
     }
 }
 
-/// Parts of a condition that must all hold, brackets around each removed.
-#[must_use]
-pub fn conjuncts(condition: &str) -> Vec<String> {
-    plan_text::conjuncts(condition).into_iter().map(unwrapped).filter(|p| !p.is_empty()).map(str::to_owned).collect()
-}
-
 /// What became of each part of a filter that stands above a scan, wrappers and projections looked
 /// through; `None` for other nodes.
 #[must_use]
@@ -89,17 +85,18 @@ pub fn unpushed(plan: &Plan, filter: usize) -> Option<Unpushed> {
     let Operator::Filter { condition } = &plan.nodes.get(filter)?.op else { return None };
     let scan = scan_below(plan, filter)?;
     let mut found = Unpushed::default();
-    for part in conjuncts(condition) {
-        if is_runtime_filter(&part) {
+    for part in conjuncts(condition).into_iter().map(unwrapped).filter(|part| !part.is_empty()) {
+        if is_runtime_filter(part) {
             continue;
         }
-        let predicate = without_ids(&part);
-        match (is_pushed(scan, &part), is_null_check(&part)) {
+        let part = &without_links(part);
+        let predicate = without_ids(part);
+        match (is_pushed(scan, part), is_not_null_only(part)) {
             (true, _) => found.pushed.push(predicate),
             (false, true) => {}
             (false, false) => {
-                let blocked_by = blocked_by(scan, &part);
-                found.not_pushed.push(NotPushed { predicate, column: columns(&part).into_iter().next(), blocked_by });
+                let blocked_by = blocked_by(scan, part);
+                found.not_pushed.push(NotPushed { predicate, column: columns(part).into_iter().next(), blocked_by });
             }
         }
     }
@@ -118,16 +115,6 @@ fn scan_below(plan: &Plan, filter: usize) -> Option<&Scan> {
             _ => return None,
         }
     }
-}
-
-/// Filters that Spark adds while running; nobody wrote them.
-fn is_runtime_filter(part: &str) -> bool {
-    part.contains("might_contain(") || part.contains("dynamicpruning") || part.contains("bloom_filter")
-}
-
-/// `isnotnull(a#1)`, which Spark adds to every comparison.
-fn is_null_check(part: &str) -> bool {
-    part.starts_with("isnotnull(") && part.matches('(').count() == 1
 }
 
 /// Whether the scan's lists have this part: the same comparison of the same columns. Values are
@@ -183,9 +170,13 @@ fn comparison(part: &str) -> Option<&'static str> {
     ];
     for (sign, name, turned) in SIGNS {
         let Some((left, right)) = part.split_once(sign) else { continue };
+        // The value of a subquery is known before the scan begins (`ScalarSubquery`, Spark 3.4+).
+        let is_value = |text: &str| !text.contains('#') || text.trim().starts_with("subquery#");
         return match (is_column(left), is_column(right)) {
-            (true, false) if !right.contains('#') => Some(name),
-            (false, true) if !left.contains('#') => Some(turned),
+            (true, false) if is_value(right) => Some(name),
+            (true, true) if is_value(right) => Some(name),
+            (false, true) if is_value(left) => Some(turned),
+            (true, true) if is_value(left) => Some(turned),
             _ => None,
         };
     }
@@ -314,10 +305,11 @@ pub fn row_count(app: &Application, plan: &Plan, node: usize) -> Option<i64> {
     names.iter().find_map(|name| metric(app, &plan.nodes[node], name))
 }
 
-/// Bytes that a node moves: written to a shuffle, broadcast, read from files.
+/// Bytes that a node moves: written to a shuffle, broadcast, read. The size of the files of a scan is
+/// none of these: columns and row groups that are left out count in it.
 #[must_use]
 pub fn bytes(app: &Application, plan: &Plan, node: usize) -> Option<i64> {
-    let names = ["shuffle bytes written", "size of files read", "data size", "data size (bytes)", "num bytes read"];
+    let names = ["shuffle bytes written", "data size", "data size (bytes)", "num bytes read"];
     names.iter().find_map(|name| metric(app, &plan.nodes[node], name))
 }
 
@@ -362,12 +354,12 @@ pub struct OwnTime {
     pub estimated: bool,
 }
 
-/// Own timers by metric name. Sources: the operators' `metrics` in Spark 3.1 to 4.1 and the plans
+/// Own timers by metric name. `time in aggregation build` is none: it runs while the aggregate
+/// takes its input and holds that input's time too. Sources: the operators' `metrics` in Spark 3.1 to 4.1 and the plans
 /// of Databricks runtime 13.3.
-const TIMERS: [&str; 14] = [
+const TIMERS: [&str; 13] = [
     "exclusive time",
     "sort time",
-    "time in aggregation build",
     "time to collect",
     "time to build",
     "time to broadcast",
@@ -427,21 +419,48 @@ fn timed(app: &Application, plan: &Plan, at: usize) -> Option<OwnTime> {
     (!times.is_empty()).then(|| OwnTime { node: at, ms: times.iter().sum(), estimated: false })
 }
 
-/// Shares what own timers leave of a stage's codegen time among the operators in a codegen that
-/// have none.
+/// Shares what own timers leave of a stage's codegen time among the operators that have none; no
+/// more than the tasks of the stage ran.
 fn share(app: &Application, plan: &Plan, stage: &[usize], duration: i64, own: &mut [Option<OwnTime>]) {
     // The driver's waiting for a broadcast is not time of the tasks that made it.
     let in_tasks = |at: &&usize| !is_broadcast(&plan.nodes[**at].op);
     let measured: i64 = stage.iter().filter(in_tasks).filter_map(|&at| own[at]).map(|t| t.ms).sum();
-    let rest = (duration - measured).max(0);
-    let shares = |&at: &usize| own[at].is_none() && plan.nodes[at].codegen.is_some() && !plan.nodes[at].op.is_wrapper();
-    let untimed: Vec<usize> = stage.iter().copied().filter(shares).collect();
+    let rest = (duration.min(stage_run_ms(app, plan, stage)) - measured).max(0);
+    let untimed = untimed(plan, stage, own);
     let weights: Vec<i64> = untimed.iter().map(|&at| rows_through(app, plan, at).max(1)).collect();
     let total: i64 = weights.iter().sum();
     for (at, weight) in untimed.into_iter().zip(weights) {
         let ms = (rest as f64 * weight as f64 / total.max(1) as f64) as i64;
         own[at] = Some(OwnTime { node: at, ms, estimated: true });
     }
+}
+
+/// Operators without a timer that a stage's codegen time may have gone to. What runs Python or
+/// compares rows with rows takes next to all of it.
+fn untimed(plan: &Plan, stage: &[usize], own: &[Option<OwnTime>]) -> Vec<usize> {
+    let open = || stage.iter().copied().filter(|&at| own[at].is_none() && !plan.nodes[at].op.is_wrapper());
+    let heavy: Vec<usize> = open().filter(|&at| is_heavy(&plan.nodes[at].op)).collect();
+    if !heavy.is_empty() {
+        return heavy;
+    }
+    let shares = |at: &usize| plan.nodes[*at].codegen.is_some() || plan.nodes[*at].op == Operator::CacheScan;
+    open().filter(shares).collect()
+}
+
+fn is_heavy(op: &Operator) -> bool {
+    match op {
+        Operator::Python { .. } => true,
+        Operator::Join(join) => matches!(join.algorithm, JoinAlgorithm::Cartesian | JoinAlgorithm::NestedLoop),
+        _ => false,
+    }
+}
+
+/// Run time of the tasks that ran a stage of the plan; no limit where that is not known.
+fn stage_run_ms(app: &Application, plan: &Plan, stage: &[usize]) -> i64 {
+    let inside = stage.iter().filter(|&&at| !matches!(plan.nodes[at].op, Operator::Exchange(_)));
+    let ran = inside.filter_map(|&at| stage_of_node(app, &plan.nodes[at])).next();
+    let run = ran.and_then(|at| Some(app.stages.get(at)?.sum(Metric::RunMs)));
+    run.filter(|run| *run > 0).unwrap_or(i64::MAX)
 }
 
 fn is_broadcast(op: &Operator) -> bool {

@@ -162,25 +162,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// An operator as people say it: `Read orders`, `SortMergeJoin on customer_id`.
-#[must_use]
-pub fn human(plan: &Plan, at: usize) -> String {
-    let node = &plan.nodes[at];
-    let on = |keys: &[String]| if keys.is_empty() { String::new() } else { format!(" on {}", keys.join(", ")) };
-    match &node.op {
-        Operator::Scan(scan) => format!("Read {}", short_source(scan)),
-        Operator::Join(join) => format!("{}{}", bare_name(node), on(&join.left_keys)),
-        Operator::Exchange(exchange) => format!("{}{}", bare_name(node), on(&exchange.keys)),
-        Operator::Aggregate(aggregate) => format!("{}{}", bare_name(node), on(&aggregate.keys)),
-        Operator::Python { functions, .. } => format!("{} {}", bare_name(node), functions).trim().to_owned(),
-        _ => bare_name(node),
-    }
-}
-
-/// The name without arguments: `SortMergeJoin`.
-fn bare_name(node: &PlanNode) -> String {
-    node.name.split(['(', '[']).next().unwrap_or_default().trim().to_owned()
-}
+pub use crate::plan_reading::human_name as human;
 
 /// A table's name, else the end of its path.
 #[must_use]
@@ -323,15 +305,11 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Whether a condition only says that something is not NULL, which Spark adds by itself.
-#[must_use]
-pub fn is_not_null_only(conjunct: &str) -> bool {
-    let text = plan_text::unwrapped(conjunct).to_ascii_lowercase();
-    text.starts_with("isnotnull(") || text.starts_with("isnotnull ") || text.ends_with(" is not null")
-}
+pub use crate::plan_text::is_not_null_only;
 
-/// Whether a condition was made by Spark from another part of the plan (runtime filters).
+/// Whether a condition was made by Spark from another part of the plan: a runtime filter, or the
+/// value of a subquery.
 #[must_use]
 pub fn is_runtime_filter(conjunct: &str) -> bool {
-    ["dynamicpruning", "might_contain", "bloom_filter", "subquery#", "Subquery"].iter().any(|w| conjunct.contains(w))
+    plan_text::is_runtime_filter(conjunct) || ["subquery#", "Subquery"].iter().any(|w| conjunct.contains(w))
 }

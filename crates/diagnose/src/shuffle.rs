@@ -13,20 +13,32 @@
 //! assert_eq!((outcome.partitions, outcome.waves), (512, 8));
 //! ```
 
+mod propose;
+mod recorded;
+
+pub use propose::{Proposal, proposal, propose};
+pub use recorded::{Recorded, of_stage};
+
 use crate::sizing;
-use crate::slots::Slots;
-use model::{Application, Metric, Operator, Quantiles, Stage};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const MIB: i64 = 1 << 20;
 /// More partitions than Spark can use are not played.
-const MAX_PARTITIONS: i64 = 1_000_000;
+pub const MAX_PARTITIONS: i64 = 1_000_000;
+/// Heap below which Spark refuses to start: 1.5 times what it keeps for itself. Source:
+/// `UnifiedMemoryManager.getMaxMemory`.
+pub const LEAST_HEAP_BYTES: i64 = RESERVED_BYTES * 3 / 2;
+/// Bytes that a core spills in a second: written and read back, each at the 100 MiB a second that
+/// the rules assume of a disk (`spill_bytes_per_s`).
+const SPILL_BYTES_PER_SECOND: f64 = 50.0 * MIB as f64;
 /// Of an executor's heap, what Spark keeps for itself before memory is shared out.
 const RESERVED_BYTES: i64 = 300 * MIB;
 /// `spark.sql.adaptive.coalescePartitions.minPartitionSize`.
 const MIN_PARTITION_BYTES: i64 = MIB;
+/// Share of the execution memory from which a task is tight in it.
+const TIGHT: f64 = 0.7;
 /// Spark keeps a merged neighbour below this multiple of the target.
 const SMALL_PARTITION_FACTOR: f64 = 0.2;
 
@@ -49,8 +61,17 @@ pub struct Shuffle {
     pub skew: f64,
     /// Whether adaptive execution is on.
     pub adaptive: bool,
+    /// Whether adaptive execution merges small partitions
+    /// (`spark.sql.adaptive.coalescePartitions.enabled`, and no `repartition(n)`).
+    pub merging: bool,
     /// Whether the stage joins; adaptive execution splits nothing else.
     pub join: bool,
+    /// `spark.sql.adaptive.skewJoin.enabled`.
+    pub splitting: bool,
+    /// Tasks that wrote the shuffle, where known: a partition is split between their outputs only,
+    /// so into no more pieces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub map_tasks: Option<i64>,
     /// `spark.sql.adaptive.skewJoin.skewedPartitionFactor`.
     pub skew_factor: f64,
     /// `spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes`.
@@ -59,6 +80,8 @@ pub struct Shuffle {
     pub advisory: i64,
     /// Bytes that one core gets through in a second.
     pub bytes_per_second: f64,
+    /// What a task takes besides its bytes: to be sent, to start, to hand over its result, ms.
+    pub fixed_ms: f64,
     /// Bytes in memory for each byte of shuffle, which is packed.
     pub expansion: f64,
 }
@@ -74,11 +97,15 @@ impl Default for Shuffle {
             target: 128 * MIB,
             skew: 0.0,
             adaptive: true,
+            merging: true,
             join: true,
+            splitting: true,
+            map_tasks: None,
             skew_factor: 5.0,
             skew_threshold: 256 * MIB,
             advisory: 64 * MIB,
             bytes_per_second: 32.0 * MIB as f64,
+            fixed_ms: 20.0,
             expansion: 3.0,
         }
     }
@@ -129,6 +156,8 @@ pub struct Memory {
     pub needed: i64,
     /// Bytes that the largest task needs.
     pub needed_by_largest: i64,
+    /// Tasks that need more than they have for certain.
+    pub spilling_tasks: i64,
     /// How likely tasks spill.
     pub risk: Risk,
 }
@@ -142,98 +171,10 @@ pub enum Risk {
     None,
     /// The largest task takes more than seven tenths of what it has.
     Tight,
-    /// The largest task spills, the usual one does not.
+    /// The largest task spills, perhaps with others; not all do.
     LargestSpills,
-    /// The usual task spills.
+    /// Every task spills.
     AllSpill,
-}
-
-/// A stage as it ran, in the terms of this page.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Recorded {
-    /// What it read, on what.
-    pub shuffle: Shuffle,
-    /// Tasks that ran.
-    pub tasks: i64,
-    /// How long it took, ms.
-    pub wall_ms: i64,
-    /// What playing the tasks that ran gives, ms.
-    pub played_ms: i64,
-}
-
-/// Reads a shuffle off a stage that ran; `None` when the stage reads none.
-#[must_use]
-pub fn of_stage(app: &Application, stage: &Stage) -> Option<Recorded> {
-    let read = stage.quantiles(Metric::ShuffleReadBytes);
-    let run_ms: i64 = stage.tasks.successful().map(|row| stage.tasks.value(Metric::DurationMs, row)).sum();
-    if read.sum <= 0 || run_ms <= 0 {
-        return None;
-    }
-    let defaults = Shuffle::default();
-    let factor = |key: &str, default: f64| app.conf(key).and_then(|v| v.trim().parse().ok()).unwrap_or(default);
-    let size = |key: &str, default: i64| app.conf_bytes(key, 1).filter(|b| *b > 0).unwrap_or(default);
-    let (from, to) = stage.span_ms()?;
-    let cores = (Slots::of(app).average(from, to).round() as i64).max(1);
-    let (memory_per_core, cores_per_executor) = memory_of(app, cores);
-    let shuffle = Shuffle {
-        bytes: read.sum,
-        cores,
-        memory_per_core,
-        cores_per_executor,
-        memory_fraction: factor("spark.memory.fraction", defaults.memory_fraction),
-        skew: hot_share(&read),
-        adaptive: app.conf_bool("spark.sql.adaptive.enabled", app.version().is_none_or(|v| v >= (3, 2))),
-        join: joins(app, stage),
-        skew_factor: factor("spark.sql.adaptive.skewJoin.skewedPartitionFactor", defaults.skew_factor),
-        skew_threshold: size("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", defaults.skew_threshold),
-        advisory: size("spark.sql.adaptive.advisoryPartitionSizeInBytes", defaults.advisory),
-        bytes_per_second: read.sum as f64 * 1e3 / run_ms as f64,
-        expansion: expansion(stage).unwrap_or(defaults.expansion),
-        ..defaults
-    };
-    // The tasks are what adaptive execution left; it must not act on them once more.
-    let as_ran = Shuffle { adaptive: false, ..shuffle.clone() };
-    let mut rows: Vec<usize> = stage.tasks.successful().collect();
-    rows.sort_unstable_by_key(|row| stage.tasks.value(Metric::LaunchMs, *row));
-    let sizes: Vec<i64> = rows.iter().map(|row| stage.tasks.value(Metric::ShuffleReadBytes, *row)).collect();
-    let played_ms = play_sizes(&as_ran, &sizes).stage_ms;
-    Some(Recorded { shuffle, tasks: sizes.len() as i64, wall_ms: stage.wall_ms(), played_ms })
-}
-
-/// Heap of an executor by its cores, and these; in local mode the driver is the executor.
-fn memory_of(app: &Application, slots: i64) -> (i64, i64) {
-    let local = app.conf("spark.master").is_some_and(|master| master.starts_with("local"));
-    let key = if local { "spark.driver.memory" } else { "spark.executor.memory" };
-    let heap = app.conf_bytes(key, MIB as u64).unwrap_or(1 << 30);
-    let known = app.executors.iter().filter(|e| local || !e.is_driver()).map(|e| i64::from(e.cores)).max();
-    let cores = known.filter(|cores| *cores > 0).unwrap_or(slots).max(1);
-    (heap / cores, cores)
-}
-
-/// Share of the bytes that the largest task has beyond the usual one.
-fn hot_share(read: &Quantiles) -> f64 {
-    match read.max_over_p75() {
-        Some(ratio) if ratio < 1.5 => 0.0,
-        _ => (read.max - read.median) as f64 / read.sum.max(1) as f64,
-    }
-}
-
-/// Whether a join of the stage's query takes its rows; without a plan it is taken for one.
-fn joins(app: &Application, stage: &Stage) -> bool {
-    let Some(sql) = stage.sql.and_then(|id| app.sql(id)) else { return true };
-    sql.plan().nodes.iter().any(|node| matches!(node.op, Operator::Join(_)))
-}
-
-/// Bytes in memory for a byte of shuffle, where spilling measured it.
-fn expansion(stage: &Stage) -> Option<f64> {
-    let (memory, disk) = (stage.sum(Metric::MemorySpillBytes), stage.sum(Metric::DiskSpillBytes));
-    (disk > 0 && memory > 0).then(|| (memory as f64 / disk as f64).clamp(1.0, 20.0))
-}
-
-/// Partitions so that each task reads about the target, in whole waves.
-#[must_use]
-pub fn propose(shuffle: &Shuffle) -> i64 {
-    sizing::partitions(shuffle.bytes, shuffle.target, shuffle.cores).min(MAX_PARTITIONS)
 }
 
 /// Plays the shuffle with so many partitions, the most frequent key in one of them.
@@ -247,8 +188,7 @@ pub fn play(shuffle: &Shuffle, partitions: i64) -> Outcome {
 pub fn play_sizes(shuffle: &Shuffle, sizes: &[i64]) -> Outcome {
     let adapted = adapt(shuffle, sizes);
     let timing = schedule(shuffle, &adapted.tasks);
-    let median = median(&adapted.tasks);
-    let largest = adapted.tasks.iter().copied().max().unwrap_or_default();
+    let (usual, largest) = usual_and_largest(&adapted.tasks);
     let tasks = adapted.tasks.len() as i64;
     Outcome {
         partitions: sizes.len() as i64,
@@ -257,17 +197,25 @@ pub fn play_sizes(shuffle: &Shuffle, sizes: &[i64]) -> Outcome {
         split_pieces: adapted.pieces,
         merged_away: sizes.len() as i64 - (tasks - adapted.pieces + adapted.split),
         not_split_because: adapted.not_split_because,
-        task_bytes: median,
+        task_bytes: usual,
         largest_bytes: largest,
         waves: sizing::ceil_div(tasks, shuffle.cores.max(1)),
-        task_ms: task_ms(shuffle, median),
+        task_ms: task_ms(shuffle, usual),
         largest_ms: task_ms(shuffle, largest),
         stage_ms: timing.end_ms,
         // With one core nothing waits: tasks run one after another anyway.
         waiting_ms: if shuffle.cores > 1 { timing.end_ms - timing.others_end_ms } else { 0 },
-        idle_core_ms: (timing.end_ms * shuffle.cores.max(1) - timing.run_ms).max(0),
-        memory: memory(shuffle, median, largest),
+        idle_core_ms: (timing.end_ms.saturating_mul(shuffle.cores.max(1)) - timing.run_ms).max(0),
+        memory: memory(shuffle, &adapted.tasks, usual, largest),
     }
+}
+
+/// The largest task, and the median of the others: the largest is not compared with itself.
+fn usual_and_largest(tasks: &[i64]) -> (i64, i64) {
+    let mut sorted = tasks.to_vec();
+    sorted.sort_unstable();
+    let Some((largest, others)) = sorted.split_last() else { return (0, 0) };
+    (model::quantile(others, 0.5).unwrap_or(*largest), *largest)
 }
 
 /// Sizes of partitions by hash: the rest evenly, the most frequent key on top of one of them.
@@ -301,18 +249,39 @@ fn adapt(shuffle: &Shuffle, sizes: &[i64]) -> Adapted {
     let piece = piece_bytes(shuffle, sizes, limit);
     let goal = merge_bytes(shuffle, sizes);
     for part in sizes.chunk_by(|a, b| (*a > limit) == (*b > limit)) {
-        if !shuffle.join || part[0] <= limit {
-            merge(part, goal, &mut adapted.tasks);
+        if !splits(shuffle) || part[0] <= limit {
+            if shuffle.merging {
+                merge(part, goal, &mut adapted.tasks)
+            } else {
+                adapted.tasks.extend_from_slice(part)
+            }
             continue;
         }
         for size in part {
-            let n = sizing::ceil_div(*size, piece).max(1);
+            let n = sizing::ceil_div(*size, piece).min(shuffle.map_tasks.unwrap_or(i64::MAX)).max(1);
             adapted.tasks.extend((0..n).map(|i| size / n + i64::from(i < size % n)));
             adapted.split += 1;
             adapted.pieces += n;
         }
     }
     adapted
+}
+
+/// The tasks that ran, with their own sizes where the shuffle is still the same.
+#[must_use]
+pub fn as_ran(shuffle: &Shuffle, recorded: &Recorded) -> Outcome {
+    if shuffle.bytes != recorded.shuffle.bytes || shuffle.skew != recorded.shuffle.skew {
+        return play(shuffle, recorded.tasks);
+    }
+    // What adaptive execution left must not be merged or split once more.
+    let left = play_sizes(&Shuffle { adaptive: false, ..shuffle.clone() }, &recorded.sizes);
+    let whole =
+        left.not_split_because.as_ref().and_then(|_| why_not_split(shuffle, &recorded.sizes, left.largest_bytes));
+    Outcome { not_split_because: whole, ..left }
+}
+
+fn splits(shuffle: &Shuffle) -> bool {
+    shuffle.join && shuffle.splitting
 }
 
 /// Why adaptive execution leaves the largest partition whole, in the order in which it asks.
@@ -323,6 +292,10 @@ fn why_not_split(shuffle: &Shuffle, sizes: &[i64], largest: i64) -> Option<Strin
         Some("adaptive execution is off".to_owned())
     } else if !shuffle.join {
         Some("adaptive execution splits joins only".to_owned())
+    } else if !shuffle.splitting {
+        Some("spark.sql.adaptive.skewJoin.enabled is false".to_owned())
+    } else if shuffle.map_tasks == Some(1) {
+        Some("one map task wrote it, and it is split between map tasks only".to_owned())
     } else if largest <= by_factor {
         let (factor, largest, limit) = (shuffle.skew_factor, shown(largest), shown(by_factor));
         Some(format!("{largest} is not over {factor} times the median, {limit}"))
@@ -390,29 +363,47 @@ fn schedule(shuffle: &Shuffle, tasks: &[i64]) -> Timing {
 }
 
 fn task_ms(shuffle: &Shuffle, bytes: i64) -> i64 {
-    // Start and end of a task cost something even when it has nothing to read.
-    const OVERHEAD_MS: f64 = 20.0;
-    (OVERHEAD_MS + bytes as f64 / shuffle.bytes_per_second.max(1.0) * 1e3) as i64
+    let work_ms = bytes as f64 / shuffle.bytes_per_second.max(1.0) * 1e3;
+    (shuffle.fixed_ms + work_ms + spill_ms(shuffle, bytes)) as i64
 }
 
-fn memory(shuffle: &Shuffle, median: i64, largest: i64) -> Memory {
+/// Time that a task loses by spilling: what does not fit is written and read back, packed.
+fn spill_ms(shuffle: &Shuffle, bytes: i64) -> f64 {
+    let over = bytes as f64 * shuffle.expansion - available(shuffle) as f64;
+    (over / shuffle.expansion.max(1.0)).max(0.0) / SPILL_BYTES_PER_SECOND * 1e3
+}
+
+/// Execution memory of a task when all cores of its executor are busy.
+fn available(shuffle: &Shuffle) -> i64 {
     let reserved = RESERVED_BYTES / shuffle.cores_per_executor.max(1);
-    let available = ((shuffle.memory_per_core - reserved).max(0) as f64 * shuffle.memory_fraction) as i64;
+    ((shuffle.memory_per_core - reserved).max(0) as f64 * shuffle.memory_fraction) as i64
+}
+
+fn memory(shuffle: &Shuffle, tasks: &[i64], usual: i64, largest: i64) -> Memory {
+    let available = available(shuffle);
     let needs = |bytes: i64| (bytes as f64 * shuffle.expansion) as i64;
-    let (needed, needed_by_largest) = (needs(median), needs(largest));
+    let (needed, needed_by_largest) = (needs(usual), needs(largest));
+    let spilling = tasks.iter().filter(|bytes| needs(**bytes) > available).count() as i64;
     let risk = match () {
-        () if needed > available => Risk::AllSpill,
-        () if needed_by_largest > available => Risk::LargestSpills,
-        () if needed_by_largest as f64 > 0.7 * available as f64 => Risk::Tight,
+        () if spilling == tasks.len() as i64 => Risk::AllSpill,
+        () if spilling > 0 => Risk::LargestSpills,
+        () if needed_by_largest as f64 > TIGHT * available as f64 => Risk::Tight,
         () => Risk::None,
     };
-    Memory { available, needed, needed_by_largest, risk }
+    Memory { available, needed, needed_by_largest, spilling_tasks: spilling, risk }
 }
 
+/// The middle of the sizes as Spark takes it for skewed partitions: of an even number the mean of
+/// the two in the middle, at least 1. Source: `Utils.median`.
 fn median(sizes: &[i64]) -> i64 {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
-    model::quantile(&sorted, 0.5).unwrap_or_default()
+    let half = sorted.len() / 2;
+    match (sorted.len() % 2, sorted.as_slice()) {
+        (_, []) => 0,
+        (0, all) => ((all[half - 1] + all[half]) / 2).max(1),
+        (_, all) => all[half].max(1),
+    }
 }
 
 #[cfg(test)]

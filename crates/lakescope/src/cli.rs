@@ -92,8 +92,12 @@ impl Global {
 /// Reads a size as people and Spark write it: `128MB`, `1g`, `4096`.
 ///
 /// # Errors
-/// When it is no size, or not above 0.
+/// When it is no size, not above 0, or above 1 EiB.
 pub fn size(text: &str) -> Result<i64, String> {
-    let bytes = model::parse_bytes(text, 1).ok_or("not a size such as 128MB, 4g or 1048576")?;
-    if bytes > 0 { Ok(bytes) } else { Err("a size must be above 0".to_owned()) }
+    const MOST: i64 = 1 << 60;
+    match model::parse_bytes(text, 1).ok_or("not a size such as 128MB, 4g or 1048576")? {
+        ..=0 => Err("a size must be above 0".to_owned()),
+        bytes if bytes > MOST => Err("a size must not be above 1 EiB".to_owned()),
+        bytes => Ok(bytes),
+    }
 }

@@ -1,6 +1,6 @@
 //! What the difference means, as findings and as one sentence.
 
-use super::{Cause, Comparison, history};
+use super::{Cause, CausePart, Comparison, history};
 use crate::config::Config;
 use crate::words;
 use model::{Application, Confidence, Evidence, Finding, Metric, Millis, Severity, Share, StageStatus};
@@ -10,39 +10,112 @@ const NOTABLE: f64 = 0.05;
 /// Runs from which a trend is told.
 const TREND_RUNS: usize = 5;
 
-/// The sentence to repeat on the phone.
+/// Parts below this share of the largest are left out of the sentence.
+const WORTH_SAYING: f64 = 0.25;
+
+/// The sentence to repeat on the phone: what failed, then the time, then where it went.
 pub fn sentence(c: &Comparison) -> String {
-    let share = c.delta_ms as f64 / c.base.wall_ms.max(1) as f64;
-    if share.abs() < NOTABLE {
-        return format!("both runs took about the same time, {} and {}", Millis(c.base.wall_ms), Millis(c.new.wall_ms));
+    let mut said = Vec::new();
+    match (&c.new.failed, &c.base.failed) {
+        (Some(new), None) => said.push(format!("the new run failed: {}", new.trim_end_matches('.'))),
+        (Some(new), Some(_)) => said.push(format!("both runs failed, the new one by: {}", new.trim_end_matches('.'))),
+        (None, Some(_)) => said.push("the baseline failed, so that the times say little".to_owned()),
+        (None, None) => {}
     }
-    let word = if c.delta_ms > 0 { "slower" } else { "faster" };
-    let head = format!(
-        "{} {word} ({} instead of {})",
-        Millis(c.delta_ms.abs()),
-        Millis(c.new.wall_ms),
-        Millis(c.base.wall_ms)
-    );
-    let same_way = |p: &&super::CausePart| p.ms.signum() == c.delta_ms.signum();
-    let Some(most) = c.parts.iter().filter(same_way).max_by_key(|p| p.ms.abs()) else { return head };
-    let of = Share((most.ms as f64 / c.delta_ms as f64).min(1.0));
-    let place = most
-        .places
-        .iter()
-        .find(|p| p.ms.signum() == c.delta_ms.signum())
-        .map(|p| format!(": {}", p.text))
-        .unwrap_or_default();
-    format!("{head}, {of} of it {}{place}", most.cause.name())
+    if different(c) {
+        said.push(format!("these are two different applications, {} and {}", c.base.name, c.new.name));
+    }
+    said.push(match c.new.failed {
+        Some(_) => format!("it ran {}, the baseline {}", Millis(c.new.wall_ms), Millis(c.base.wall_ms)),
+        None => time(c),
+    });
+    said.join("; ")
 }
 
-/// `REG_*`, `FLAKY` and `IMPROVED`.
+/// Whether the two have another name and no plan in common.
+fn different(c: &Comparison) -> bool {
+    c.nothing_in_common && c.base.name != c.new.name
+}
+
+/// The difference and its largest parts. Shares are told only when all parts go one way: else one
+/// of them would be more than the whole.
+fn time(c: &Comparison) -> String {
+    let share = c.delta_ms as f64 / c.base.wall_ms.max(1) as f64;
+    let (new, base) = (Millis(c.new.wall_ms), Millis(c.base.wall_ms));
+    let head = match c.delta_ms {
+        _ if share.abs() < NOTABLE => format!("both runs took about the same time, {base} and {new}"),
+        1.. => format!("{} slower ({new} instead of {base})", Millis(c.delta_ms)),
+        _ => format!("{} faster ({new} instead of {base})", Millis(-c.delta_ms)),
+    };
+    let parts = worth_saying(c);
+    // Where nothing is in common there is nothing to take apart.
+    let Some(first) = parts.first().filter(|_| !different(c)) else { return head };
+    let one_way = c.parts.iter().all(|p| p.ms == 0 || p.ms.signum() == c.delta_ms.signum());
+    if one_way && share.abs() >= NOTABLE {
+        let share = |part: &CausePart| Share(part.ms as f64 / c.delta_ms as f64);
+        let told = parts.iter().enumerate().map(|(i, part)| match i {
+            0 => format!("{} of it {}{}", share(part), part.cause.name(), place(part)),
+            _ => format!("{} {}", share(part), part.cause.name()),
+        });
+        return format!("{head}, {}", told.collect::<Vec<_>>().join(", "));
+    }
+    // Near-equal runs are worth a second sentence only where large parts cancel out.
+    if share.abs() < NOTABLE && (first.ms.abs() as f64) < NOTABLE * c.base.wall_ms as f64 {
+        return head;
+    }
+    let told = parts.iter().enumerate().map(|(i, part)| {
+        let at = if i == 0 { place(part) } else { String::new() };
+        format!("{} {}{at}", signed(part.ms), part.cause.name())
+    });
+    format!("{head}: {}", told.collect::<Vec<_>>().join(", "))
+}
+
+/// The largest parts, those of the work before start-up, at most three.
+fn worth_saying(c: &Comparison) -> Vec<&CausePart> {
+    let largest = c.parts.iter().map(|p| p.ms.abs()).max().unwrap_or(0);
+    let mut parts: Vec<&CausePart> =
+        c.parts.iter().filter(|p| p.ms != 0 && p.ms.abs() as f64 >= WORTH_SAYING * largest as f64).collect();
+    parts.sort_by_key(|p| (p.cause == Cause::StartUp, std::cmp::Reverse(p.ms.abs())));
+    parts.truncate(3);
+    parts
+}
+
+/// Where most of a part is, without the details that a finding's title ends with.
+fn place(part: &CausePart) -> String {
+    if part.cause == Cause::StartUp {
+        return String::new();
+    }
+    let most = part.places.iter().find(|p| p.ms.signum() == part.ms.signum());
+    let Some(most) = most else { return String::new() };
+    let text = match part.cause {
+        Cause::NewFinding => short(&most.text),
+        _ => most.text.clone(),
+    };
+    format!(" ({text})")
+}
+
+/// `stage 3: One task of 12 reads 60 MiB`, up to the next colon or semicolon.
+fn short(text: &str) -> String {
+    let from = text.find(": ").map_or(0, |at| at + 2);
+    let to = text[from..].find([':', ';']).map_or(text.len(), |at| from + at);
+    text[..to].to_owned()
+}
+
+fn signed(ms: i64) -> String {
+    if ms > 0 { format!("+{}", Millis(ms)) } else { Millis(ms).to_string() }
+}
+
+/// `REG_*`, `FLAKY` and `IMPROVED`; `rules::RULES` lists them.
 pub fn all(c: &Comparison, base: &[Application], new: &Application, config: &Config) -> Vec<Finding> {
     let slower = c.history.as_ref().map_or(c.delta_ms as f64 > NOTABLE * c.base.wall_ms as f64, |h| h.slower);
     let mut found = Vec::new();
+    if let (Some(why), None) = (&c.new.failed, &c.base.failed) {
+        found.push(finding("REG_FAILED", format!("the new run failed: {why}"), Severity::Critical));
+    }
     if slower {
         found.extend(c.parts.iter().filter_map(|part| regression(c, part, config)));
     }
-    if (c.delta_ms as f64) < -NOTABLE * c.base.wall_ms as f64 {
+    if c.new.failed.is_none() && (c.delta_ms as f64) < -NOTABLE * c.base.wall_ms as f64 {
         let title = format!("{} faster than the baseline", Millis(-c.delta_ms));
         found.push(finding("IMPROVED", title, Severity::Info).with("delta_ms", c.delta_ms, "ms"));
     }
@@ -52,14 +125,14 @@ pub fn all(c: &Comparison, base: &[Application], new: &Application, config: &Con
     found
 }
 
-fn regression(c: &Comparison, part: &super::CausePart, config: &Config) -> Option<Finding> {
-    let start_up: i64 = part.places.iter().filter(|p| p.text.starts_with("start-up")).map(|p| p.ms).sum();
+fn regression(c: &Comparison, part: &CausePart, config: &Config) -> Option<Finding> {
     let id = match part.cause {
         Cause::DataGrowth => "REG_DATA_GROWTH",
         Cause::PlanChange => "REG_PLAN_CHANGE",
-        Cause::Cluster if start_up * 2 > part.ms => "REG_SETUP",
+        Cause::StartUp => "REG_SETUP",
         Cause::Cluster => "REG_CLUSTER",
         Cause::Configuration => "REG_CONFIG",
+        Cause::Contention => "REG_CONTENTION",
         Cause::NewFinding | Cause::Unexplained => return None,
     };
     let severity = crate::severity(config, part.ms, c.new.wall_ms);

@@ -2,9 +2,10 @@
 //!
 //! Wall time of each run is cut into pieces that add up: start-up, the SQL executions and jobs
 //! in order, what is between and after them. Pieces are matched by plan, and the difference of
-//! each goes to one of six parts: data growth, plan change, cluster, configuration, a finding
-//! that the baseline lacks, and an unexplained rest that is always shown. The parts add up to the
-//! difference of the wall times.
+//! each goes to one of eight parts: start-up, data growth, plan change, cluster, configuration, a
+//! finding that the baseline lacks, a slower machine or contention (the same CPU time, more run
+//! time), and an unexplained rest that is always shown. The parts add up to the difference of the
+//! wall times.
 
 mod config_changes;
 mod decompose;
@@ -32,46 +33,65 @@ pub struct Run {
     pub started_ms: Option<i64>,
     /// Wall time, ms.
     pub wall_ms: i64,
-    /// Slots, time average.
+    /// Slots, time average from the first task on.
     pub slots: f64,
     /// Bytes read from files and tables.
     pub input_bytes: i64,
+    /// Rows read from files and tables.
+    pub input_rows: i64,
     /// Bytes read from shuffles.
     pub shuffle_read_bytes: i64,
+    /// Why it did not end well: its worst finding; absent when it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// Kinds of causes, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
+    /// From the start of the application to its first query or job.
+    StartUp,
     /// The same work per byte on more (or fewer) bytes.
     DataGrowth,
     /// Another plan, a query that is new or gone.
     PlanChange,
-    /// Slots, start-up, lost executors.
+    /// Slots.
     Cluster,
     /// Settings that changed the plan or the partitions.
     Configuration,
-    /// A finding that the baseline lacks.
+    /// A finding that the baseline lacks, work that was repeated.
     NewFinding,
+    /// The same CPU time and more run time: a slower machine or disk, or others on it.
+    Contention,
     /// What none of these explains.
     Unexplained,
 }
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Self; 6] =
-        [Self::DataGrowth, Self::PlanChange, Self::Cluster, Self::Configuration, Self::NewFinding, Self::Unexplained];
+    pub const ALL: [Self; 8] = [
+        Self::DataGrowth,
+        Self::PlanChange,
+        Self::Cluster,
+        Self::Configuration,
+        Self::NewFinding,
+        Self::Contention,
+        Self::StartUp,
+        Self::Unexplained,
+    ];
 
     /// How it is called in a text.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::StartUp => "start-up",
             Self::DataGrowth => "data growth",
             Self::PlanChange => "plan change",
             Self::Cluster => "cluster change",
             Self::Configuration => "configuration",
             Self::NewFinding => "new finding",
+            Self::Contention => "machine speed or contention",
             Self::Unexplained => "unexplained",
         }
     }
@@ -139,6 +159,9 @@ pub struct Comparison {
     pub sentence: String,
     /// New wall time minus the baseline's, ms.
     pub delta_ms: i64,
+    /// Whether no query of the two runs has the same plan or description; of runs without queries,
+    /// no job.
+    pub nothing_in_common: bool,
     /// Where it went; adds up to `delta_ms`.
     pub parts: Vec<CausePart>,
     /// Findings about the difference (`REG_*`, `FLAKY`, `IMPROVED`).
@@ -170,10 +193,11 @@ pub fn compare(base: &[Application], new: &Application, config: &Config) -> Opti
     let delta_ms = new.wall_ms() - baseline.wall_ms();
     let mut comparison = Comparison {
         version: 1,
-        base: run(baseline),
-        new: run(new),
+        base: run(&old),
+        new: run(&now),
         sentence: String::new(),
         delta_ms,
+        nothing_in_common: nothing_in_common(&pieces),
         parts,
         findings: Vec::new(),
         appeared: titles(&now.report, &old.report),
@@ -200,18 +224,46 @@ impl<'a> Side<'a> {
     }
 }
 
-fn run(app: &Application) -> Run {
-    let slots = crate::slots::Slots::of(app);
+fn run(side: &Side<'_>) -> Run {
+    let app = side.app;
     let sum = |metric| app.stages.iter().map(|s| s.sum(metric)).sum();
+    // Before the first task there may be no slot yet: that is start-up.
+    let from = app.stages.iter().filter_map(|s| s.span_ms()).map(|(from, _)| from).min().or(app.start_ms());
     Run {
         id: app.id.to_string(),
         name: app.name.to_string(),
         spark_version: app.spark_version.to_string(),
         started_ms: app.start_ms(),
         wall_ms: app.wall_ms(),
-        slots: app.start_ms().zip(app.end_ms()).map_or(0.0, |(from, to)| slots.average(from, to)),
+        slots: from.zip(app.end_ms()).map_or(0.0, |(from, to)| side.slots.average(from, to)),
         input_bytes: sum(model::Metric::InputBytes),
+        input_rows: sum(model::Metric::InputRecords),
         shuffle_read_bytes: sum(model::Metric::ShuffleReadBytes),
+        failed: failed(side),
+    }
+}
+
+/// Title of the worst finding of a run with a failed job, a failed query or a bad exit code.
+fn failed(side: &Side<'_>) -> Option<String> {
+    let app = side.app;
+    let job = app.jobs.iter().any(|j| j.status == model::StageStatus::Failed);
+    let exit = app.exit_code.is_some_and(|code| code != 0);
+    if !job && !exit {
+        return None;
+    }
+    let worst = side.report.findings.iter().filter(|f| f.severity >= model::Severity::High).max_by_key(|f| f.severity);
+    Some(worst.map_or_else(|| "a job failed".to_owned(), |f| f.title.clone()))
+}
+
+/// Jobs that read the schema of files look the same in every application: where there are
+/// queries, only these are compared.
+fn nothing_in_common(pieces: &[PieceDelta]) -> bool {
+    let is_sql = |key: &Option<String>| key.as_ref().is_some_and(|key| key.starts_with("SQL"));
+    let queries: Vec<&PieceDelta> = pieces.iter().filter(|p| is_sql(&p.base) || is_sql(&p.new)).collect();
+    let in_both = |p: &&PieceDelta| p.base.is_some() && p.new.is_some();
+    match queries.is_empty() {
+        true => !pieces.is_empty() && !pieces.iter().any(|p| p.same_plan),
+        false => !queries.iter().any(in_both),
     }
 }
 

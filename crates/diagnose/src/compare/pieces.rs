@@ -3,6 +3,9 @@
 use model::{Application, Metric, Plan, Stage};
 use std::collections::HashMap;
 
+/// A stage with its part of the wall time, ms.
+pub type Timed<'a> = (&'a Stage, i64);
+
 /// Start-up, pieces, what is between them, and the end: together the wall time.
 pub struct Pieces<'a> {
     /// From the start of the application to the first piece, ms.
@@ -29,8 +32,11 @@ pub struct Piece<'a> {
     pub fingerprint: u64,
     /// Wall time that is its own: time shared with an earlier piece counts there, ms.
     pub own_ms: i64,
-    /// Its stages that ran, in order, with their own part of `own_ms`.
-    pub stages: Vec<(&'a Stage, i64)>,
+    /// Its stages that ran, by id, with their part of `own_ms`: time in which several run is
+    /// shared evenly among them. An attempt that was repeated stands in `repeats`.
+    pub stages: Vec<Timed<'a>>,
+    /// Attempts of the same stages other than the largest one, with their part of `own_ms`.
+    pub repeats: Vec<Timed<'a>>,
 }
 
 impl Piece<'_> {
@@ -43,7 +49,7 @@ impl Piece<'_> {
     /// Own time outside its stages: planning, listing, commit, ms.
     #[must_use]
     pub fn rest_ms(&self) -> i64 {
-        self.own_ms - self.stages.iter().map(|(_, ms)| ms).sum::<i64>()
+        self.own_ms - self.stages.iter().chain(&self.repeats).map(|(_, ms)| ms).sum::<i64>()
     }
 }
 
@@ -51,6 +57,12 @@ impl Piece<'_> {
 #[must_use]
 pub fn stage_bytes(stage: &Stage) -> i64 {
     stage.sum(Metric::InputBytes) + stage.sum(Metric::ShuffleReadBytes)
+}
+
+/// Rows that a stage read from files and shuffles.
+#[must_use]
+pub fn stage_rows(stage: &Stage) -> i64 {
+    stage.sum(Metric::InputRecords) + stage.sum(Metric::ShuffleRecordsRead)
 }
 
 /// Cuts a run into pieces.
@@ -110,7 +122,8 @@ fn piece(app: &Application, span: Span, from: i64, to: i64) -> Piece<'_> {
         })
         .filter(|s| s.span_ms().is_some())
         .collect();
-    stages.sort_by_key(|s| s.span_ms());
+    stages.sort_by_key(|s| (s.id, s.attempt));
+    let (stages, repeats) = without_repeats(own_times(&stages, from, to));
     Piece {
         key: match (sql, job) {
             (Some(sql), _) => format!("SQL {}", sql.id),
@@ -121,36 +134,66 @@ fn piece(app: &Application, span: Span, from: i64, to: i64) -> Piece<'_> {
         plan: sql.map(|s| s.plan()),
         fingerprint: sql.map_or_else(|| of_names(&stages), |s| s.plan().fingerprint()),
         own_ms: to - from,
-        stages: own_times(&stages, from, to),
+        stages,
+        repeats,
     }
 }
 
-/// Time of each stage that no earlier one has taken.
-fn own_times<'a>(stages: &[&'a Stage], from: i64, to: i64) -> Vec<(&'a Stage, i64)> {
-    let mut at = from;
-    let mut own = Vec::with_capacity(stages.len());
-    for stage in stages {
-        let (begin, end) = stage.span_ms().unwrap_or((at, at));
-        let (begin, end) = (begin.clamp(at, to), end.clamp(at, to));
-        own.push((*stage, end - begin));
-        at = end.max(at);
+/// Wall time of each stage, time in which several run shared evenly among them: the parts add up to
+/// the time in which any runs.
+fn own_times<'a>(stages: &[&'a Stage], from: i64, to: i64) -> Vec<Timed<'a>> {
+    let span = |stage: &Stage| {
+        let (begin, end) = stage.span_ms().unwrap_or((from, from));
+        (begin.clamp(from, to), end.clamp(from, to))
+    };
+    let spans: Vec<(i64, i64)> = stages.iter().map(|stage| span(stage)).collect();
+    let mut edges: Vec<i64> = spans.iter().flat_map(|(begin, end)| [*begin, *end]).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let mut own = vec![0; stages.len()];
+    for edge in edges.windows(2) {
+        let running: Vec<usize> =
+            (0..spans.len()).filter(|at| spans[*at].0 <= edge[0] && spans[*at].1 >= edge[1]).collect();
+        let Some(n) = i64::try_from(running.len()).ok().filter(|n| *n > 0) else { continue };
+        let (each, left) = ((edge[1] - edge[0]) / n, (edge[1] - edge[0]) % n);
+        for (i, at) in running.into_iter().enumerate() {
+            own[at] += each + i64::from((i as i64) < left);
+        }
     }
-    own
+    stages.iter().copied().zip(own).collect()
 }
 
-fn of_names(stages: &[&Stage]) -> u64 {
+/// Splits off attempts of a stage beside the one with most tasks, so that a run with a lost
+/// executor still stands beside one without.
+fn without_repeats(all: Vec<Timed<'_>>) -> (Vec<Timed<'_>>, Vec<Timed<'_>>) {
+    let (mut stages, mut repeats): (Vec<Timed<'_>>, Vec<Timed<'_>>) = (Vec::new(), Vec::new());
+    for one in all {
+        match stages.last_mut() {
+            Some(last) if last.0.id == one.0.id && one.0.tasks.len() > last.0.tasks.len() => {
+                repeats.push(std::mem::replace(last, one));
+            }
+            Some(last) if last.0.id == one.0.id => repeats.push(one),
+            _ => stages.push(one),
+        }
+    }
+    (stages, repeats)
+}
+
+/// Stage names without their call sites: `sum at report.py:38` is the same work in another line.
+fn of_names(stages: &[(&Stage, i64)]) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut hash = std::hash::DefaultHasher::new();
-    stages.iter().for_each(|s| s.name.hash(&mut hash));
+    stages.iter().for_each(|(s, _)| s.name.split(" at ").next().hash(&mut hash));
     hash.finish()
 }
 
-/// Pairs pieces: equal plans first, then equal descriptions, each in order. Unmatched ones of
-/// either side stand alone.
+/// Pairs pieces: equal plans with equal descriptions first, then equal plans, then equal
+/// descriptions, each in order. Unmatched ones of either side stand alone.
 #[must_use]
 pub fn pairs(base: &[Piece<'_>], new: &[Piece<'_>]) -> Vec<(Option<usize>, Option<usize>)> {
     let mut partner: Vec<Option<usize>> = vec![None; new.len()];
     let mut taken = vec![false; base.len()];
+    pair_by(base, new, &mut partner, &mut taken, |p| format!("{} {}", p.fingerprint, p.name));
     pair_by(base, new, &mut partner, &mut taken, |p| p.fingerprint.to_string());
     pair_by(base, new, &mut partner, &mut taken, |p| p.name.clone());
     let mut pairs: Vec<_> = partner.into_iter().enumerate().map(|(n, b)| (b, Some(n))).collect();

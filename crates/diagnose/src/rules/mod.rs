@@ -1,5 +1,6 @@
 //! The rules: one file each. A check may look at what earlier ones found.
 
+pub mod about;
 mod aqe_changed;
 mod aqe_off;
 mod autoscale_lag;
@@ -184,7 +185,7 @@ pub struct Rule {
     pub meaning: &'static str,
 }
 
-/// Every finding id that a check can give.
+/// Every finding id that a check or a comparison can give; [`about`] explains each.
 pub const RULES: &[Rule] = &[
     Rule { id: "FAIL_CONTAINER_VMEM", meaning: "YARN killed a container for its virtual memory" },
     Rule { id: "OOM_CONTAINER", meaning: "a container went over its memory limit" },
@@ -283,6 +284,17 @@ pub const RULES: &[Rule] = &[
     Rule { id: "LOG_PLAN_CUT", meaning: "Spark cut the text of plans" },
     Rule { id: "AQE_OFF", meaning: "adaptive execution is off and would have cured something" },
     Rule { id: "AQE_CHANGED", meaning: "what adaptive execution did" },
+    // Of a comparison.
+    Rule { id: "REG_FAILED", meaning: "compare: the new run failed" },
+    Rule { id: "REG_DATA_GROWTH", meaning: "compare: time added by more data" },
+    Rule { id: "REG_PLAN_CHANGE", meaning: "compare: time added by another plan or a new query" },
+    Rule { id: "REG_CLUSTER", meaning: "compare: time added by fewer slots" },
+    Rule { id: "REG_SETUP", meaning: "compare: time added before the first query or job" },
+    Rule { id: "REG_CONFIG", meaning: "compare: time added by a setting that changed a plan" },
+    Rule { id: "REG_CONTENTION", meaning: "compare: the same CPU time, more run time" },
+    Rule { id: "REG_SKEW_TREND", meaning: "compare: skew that grows from run to run" },
+    Rule { id: "FLAKY", meaning: "compare: some runs failed and others did not" },
+    Rule { id: "IMPROVED", meaning: "compare: the run is faster than the baseline" },
 ];
 
 #[cfg(test)]

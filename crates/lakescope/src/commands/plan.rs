@@ -6,7 +6,7 @@ use crate::inputs::{self, Content};
 use crate::{output, render};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use diagnose::plan_reading::{Change, PlanReading, read_change, read_plan};
+use diagnose::plan_reading::{Change, ChangeKind, PlanReading, read_change, read_plan};
 use model::{Application, Plan, SqlExecution};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "ID", requires = "from")]
     pub sql: Option<i64>,
     /// The plan as it was before adaptive execution changed it.
-    #[arg(long, requires = "sql")]
+    #[arg(long)]
     pub first: bool,
     /// How the answer is written.
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -60,7 +60,7 @@ struct Answer {
 
 pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
     let text = match (&args.file, &args.from) {
-        (Some(file), _) => shown(&of_text(file)?, args, global)?,
+        (Some(file), _) => shown(&of_text(args, file)?, args, global)?,
         (None, Some(log)) => of_log(args, global, log)?,
         (None, None) => bail!("name a file with explain text, or a log with --from"),
     };
@@ -68,17 +68,42 @@ pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn of_text(file: &str) -> Result<Vec<Answer>> {
+fn of_text(args: &Args, file: &str) -> Result<Vec<Answer>> {
     let found = inputs::find(file, true)?.found.pop();
-    let Some(Content::Text(text)) = found.map(|found| found.content) else {
-        bail!("cannot read {file}: it is no text")
+    let text = match found.map(|found| found.content) {
+        Some(Content::Text(text)) if !is_log(&text) => text,
+        Some(_) => bail!("{file} is an event log: `lakescope plan --from {file}` lists its queries"),
+        None => bail!("cannot read {file}: it is no text"),
     };
     let plans = read::plan::parse_text(&text);
     if plans.is_empty() {
         bail!("no plan in {file}: paste what df.explain() or EXPLAIN printed, with its tree");
     }
-    let read = |plan: &Plan| Answer { plan: read_plan(plan, None), changes: Vec::new() };
-    Ok(plans.iter().map(read).collect())
+    Ok(paired(&plans, args.first))
+}
+
+/// Whether a text has the lines of an event log.
+fn is_log(text: &str) -> bool {
+    text.lines().take(3).any(|line| line.starts_with('{') && line.contains("\"Event\":\""))
+}
+
+/// Readings of the plans of a text. A final plan with the initial one behind it is one answer with
+/// what adaptive execution changed; with `first`, the initial one.
+fn paired(plans: &[Plan], first: bool) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    let mut at = 0;
+    while let Some(plan) = plans.get(at) {
+        let initial = plans.get(at + 1).filter(|next| plan.is_final == Some(true) && next.title == "Initial Plan");
+        at += 1 + usize::from(initial.is_some());
+        let shown = initial.filter(|_| first).unwrap_or(plan);
+        let mut changes = initial.map(|initial| read_change(initial, plan, None)).unwrap_or_default();
+        if initial.is_some() && changes.is_empty() {
+            let text = "Nothing: the plan is as it was before the run.".to_owned();
+            changes.push(Change { kind: ChangeKind::Nothing, text, before: None, after: None });
+        }
+        answers.push(Answer { plan: read_plan(shown, None), changes });
+    }
+    answers
 }
 
 fn of_log(args: &Args, global: &Global, log: &str) -> Result<String> {
@@ -91,7 +116,7 @@ fn of_log(args: &Args, global: &Global, log: &str) -> Result<String> {
     if plan.nodes.is_empty() {
         bail!("the log {log} holds no plan of SQL {id}");
     }
-    let changes = sql.last_plan.as_ref().map(|last| read_change(&sql.first_plan, last)).unwrap_or_default();
+    let changes = sql.last_plan.as_ref().map(|last| read_change(&sql.first_plan, last, Some(&app))).unwrap_or_default();
     shown(&[Answer { plan: read_plan(plan, Some(&app)), changes }], args, global)
 }
 

@@ -2,13 +2,12 @@
 
 use crate::cli::{self, Global};
 use crate::commands::reading::Reading;
-use crate::output;
+use crate::render::{ShuffleAnswer, heap_too_small};
+use crate::{output, render};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use diagnose::shuffle::{self, Outcome, Recorded, Risk, Shuffle};
-use model::{Bytes, Count, Factor, Millis, Share};
-use serde::Serialize;
-use std::fmt::Write;
+use diagnose::shuffle::{self, Recorded, Shuffle};
+use model::{Application, Bytes, Metric};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -100,46 +99,69 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The whole answer, as JSON writes it.
-#[derive(Serialize)]
-struct Answer<'a> {
-    given: &'a Shuffle,
-    proposed_partitions: i64,
-    outcome: Outcome,
-    others: Vec<Outcome>,
-    /// The stage as it ran, where it comes from a log.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    recorded: Option<&'a Recorded>,
-}
-
 pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
     let recorded = match (&args.from, args.stage) {
         (Some(log), Some(stage)) => Some(recorded(args, global, log, stage)?),
         _ => None,
     };
     let given = given(args, recorded.as_ref().map(|r| r.shuffle.clone()).unwrap_or_default());
-    let proposed_partitions = shuffle::propose(&given);
-    let chosen = args.partitions.unwrap_or(proposed_partitions);
-    let others = choices(proposed_partitions, chosen).into_iter().map(|n| shuffle::play(&given, n)).collect();
-    let outcome = shuffle::play(&given, chosen);
-    let answer = Answer { given: &given, proposed_partitions, outcome, others, recorded: recorded.as_ref() };
+    // A log shows an executor that started.
+    let asked = args.memory_per_core.or(args.cores_per_executor);
+    if let Some(why) = asked.and_then(|_| heap_too_small(&given)) {
+        bail!("{why}: raise --memory-per-core or --cores-per-executor");
+    }
+    let answer = answer(args, &given, recorded.as_ref());
     let text = match args.format {
-        Format::Text => text(&answer, global.columns()),
+        Format::Text => render::shuffle_text(&answer, global.columns()),
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&answer)?),
     };
     output::put(&text, None, global.color)?;
     Ok(ExitCode::SUCCESS)
 }
 
+fn answer<'a>(args: &Args, given: &'a Shuffle, recorded: Option<&'a Recorded>) -> ShuffleAnswer<'a> {
+    let proposal = shuffle::proposal(given, recorded);
+    let chosen = args.partitions.unwrap_or(proposal.partitions);
+    let ran = recorded.filter(|recorded| (1..=shuffle::MAX_PARTITIONS).contains(&recorded.tasks));
+    let play = |n: i64| match ran {
+        Some(ran) if ran.tasks == n && args.aqe.is_none() => shuffle::as_ran(given, ran),
+        _ => shuffle::play(given, n),
+    };
+    let others = choices(proposal.partitions, chosen, ran.map(|ran| ran.tasks)).into_iter().map(play).collect();
+    ShuffleAnswer::new(given, proposal, play(chosen), others, recorded)
+}
+
 /// The last attempt of a stage in a log.
 fn recorded(args: &Args, global: &Global, log: &str, id: u32) -> Result<Recorded> {
     let app = args.reading.only(log, global)?;
     let stage = app.stages.iter().rev().find(|s| s.id == id && !s.tasks.is_empty());
-    let Some(stage) = stage else { bail!("no stage {id} with tasks in {log}; `lakescope diagnose` names stages") };
-    match shuffle::of_stage(&app, stage) {
-        Some(recorded) => Ok(recorded),
-        None => bail!("stage {id} of {log} reads no shuffle; choose one that does"),
+    let why = match stage {
+        Some(stage) => match shuffle::of_stage(&app, stage) {
+            Some(recorded) => return Ok(recorded),
+            None => format!("stage {id} of {log} reads no shuffle"),
+        },
+        None => format!("no stage {id} with tasks in {log}"),
+    };
+    let readers = readers(&app);
+    match readers.is_empty() {
+        true => bail!("{why}; no stage of this log reads one"),
+        false => bail!("{why}; these read one: {readers}"),
     }
+}
+
+/// Stages that read a shuffle, the largest first.
+fn readers(app: &Application) -> String {
+    const MOST: usize = 10;
+    let mut all: Vec<(u32, i64)> = app.stages.iter().map(|s| (s.id, s.sum(Metric::ShuffleReadBytes))).collect();
+    all.retain(|(_, bytes)| *bytes > 0);
+    all.sort_by_key(|(id, bytes)| (std::cmp::Reverse(*bytes), *id));
+    all.dedup_by_key(|(id, _)| *id);
+    let shown = |(id, bytes): &(u32, i64)| format!("{id} ({})", Bytes(bytes.unsigned_abs()));
+    let mut list: Vec<String> = all.iter().take(MOST).map(shown).collect();
+    if all.len() > MOST {
+        list.push(format!("{} more", all.len() - MOST));
+    }
+    list.join(", ")
 }
 
 /// What was asked for, on top of what a log says.
@@ -158,138 +180,16 @@ fn given(args: &Args, from: Shuffle) -> Shuffle {
     }
 }
 
-/// Numbers of partitions to compare: around the proposal, Spark's default, and what was asked.
-fn choices(proposed: i64, chosen: i64) -> Vec<i64> {
+/// Numbers of partitions to compare: around the proposal, Spark's default, what ran and what was
+/// asked.
+fn choices(proposed: i64, chosen: i64, ran: Option<i64>) -> Vec<i64> {
     const SPARKS_DEFAULT: i64 = 200;
     let mut all = vec![proposed / 4, proposed / 2, proposed, proposed * 2, proposed * 4, SPARKS_DEFAULT, chosen];
-    all.retain(|n| (1..=1_000_000).contains(n));
+    all.extend(ran);
+    all.retain(|n| (1..=shuffle::MAX_PARTITIONS).contains(n));
     all.sort_unstable();
     all.dedup();
     all
-}
-
-fn text(answer: &Answer<'_>, width: usize) -> String {
-    let (given, o) = (answer.given, &answer.outcome);
-    let mut text = String::new();
-    let mut line = |label: &str, value: String| {
-        let _ = writeln!(text, "  {label:<14}{value}");
-    };
-    if let Some(recorded) = answer.recorded {
-        line("as it ran", as_it_ran(recorded));
-    }
-    line("partitions", partitions(answer));
-    line("a task reads", format!("{}, the largest {}", bytes(o.task_bytes), bytes(o.largest_bytes)));
-    line(
-        "waves",
-        format!("{} on {}: {}", plural(o.tasks, "task"), plural(given.cores, "slot"), plural(o.waves, "round")),
-    );
-    line("the stage", format!("takes {}, a usual task {}", Millis(o.stage_ms), Millis(o.task_ms)));
-    line("waiting", waiting(given, o));
-    line("memory", memory(given, o));
-    line("adaptive", adaptive(given, o));
-    let _ = writeln!(text, "\n  Run time by number of partitions (█ all work, ░ only the slowest task)");
-    plot(&mut text, answer, width);
-    let rate = bytes(given.bytes_per_second as i64);
-    let _ = writeln!(text, "\n  Times: {rate} a second and core (--bytes-per-second); spilling makes them longer.");
-    text
-}
-
-fn as_it_ran(recorded: &Recorded) -> String {
-    let (wall, played) = (recorded.wall_ms, recorded.played_ms);
-    let off = Share((played - wall).abs() as f64 / wall.max(1) as f64);
-    format!(
-        "{} in {} tasks took {}; these rules give {}, {off} off",
-        bytes(recorded.shuffle.bytes),
-        Count(recorded.tasks as u64),
-        Millis(wall),
-        Millis(played)
-    )
-}
-
-fn plural(n: i64, what: &str) -> String {
-    format!("{} {what}{}", Count(n.max(0) as u64), if n == 1 { "" } else { "s" })
-}
-
-fn bytes(n: i64) -> Bytes {
-    Bytes(n.max(0) as u64)
-}
-
-fn partitions(answer: &Answer<'_>) -> String {
-    let (given, n) = (answer.given, answer.proposed_partitions);
-    let slots = plural(given.cores, "slot");
-    let formula = format!("{} ÷ {} rounded up to a multiple of {slots}", bytes(given.bytes), bytes(given.target));
-    match answer.outcome.partitions {
-        chosen if chosen == n => format!("{n} = {formula}"),
-        chosen => format!("{chosen} as asked; proposed: {n} = {formula}"),
-    }
-}
-
-fn waiting(given: &Shuffle, o: &Outcome) -> String {
-    if o.waiting_ms * 50 < o.stage_ms {
-        return "hardly any: all tasks end together".to_owned();
-    }
-    let share = Share(o.waiting_ms as f64 / o.stage_ms.max(1) as f64);
-    let ratio = Factor(o.largest_bytes as f64 / o.task_bytes.max(1) as f64);
-    let idle = crate::render::core_time(o.idle_core_ms);
-    format!(
-        "{} ({share}) for the slowest task, {ratio} the usual one; {} idle, {idle}",
-        Millis(o.waiting_ms),
-        plural(given.cores - 1, "slot")
-    )
-}
-
-fn memory(given: &Shuffle, o: &Outcome) -> String {
-    let m = o.memory;
-    let verdict = match m.risk {
-        Risk::None => "no spill",
-        Risk::Tight => "tight",
-        Risk::LargestSpills => "the largest task spills",
-        Risk::AllSpill => "every task spills",
-    };
-    format!(
-        "{verdict}: {} for a task ((heap − 300 MiB) × {}), needed {}, by the largest {} (shuffle × {})",
-        bytes(m.available),
-        given.memory_fraction,
-        bytes(m.needed),
-        bytes(m.needed_by_largest),
-        given.expansion
-    )
-}
-
-fn adaptive(given: &Shuffle, o: &Outcome) -> String {
-    let mut said = Vec::new();
-    if o.split_partitions > 0 {
-        said.push(format!("splits the largest partition into {} pieces", o.split_pieces));
-    }
-    if o.merged_away > 0 {
-        said.push(format!("merges {} small partitions into others", Count(o.merged_away as u64)));
-    }
-    if let Some(why) = &o.not_split_because {
-        said.push(format!("does not split the largest partition: {why}"));
-    }
-    match (said.is_empty(), given.adaptive) {
-        (false, _) => said.join("; "),
-        (true, true) => format!(
-            "on; would split a join's partition over {} × the median and {}",
-            given.skew_factor,
-            bytes(given.skew_threshold)
-        ),
-        (true, false) => "off".to_owned(),
-    }
-}
-
-fn plot(text: &mut String, answer: &Answer<'_>, width: usize) {
-    let longest = answer.others.iter().map(|o| o.stage_ms).max().unwrap_or(1).max(1);
-    let room = width.saturating_sub(34).clamp(10, 60) as i64;
-    for o in &answer.others {
-        let all = (o.stage_ms * room / longest).max(1);
-        let waiting = o.waiting_ms * room / longest;
-        let bar = "█".repeat((all - waiting).max(0) as usize) + &"░".repeat(waiting as usize);
-        let mark = if o.partitions == answer.outcome.partitions { '→' } else { ' ' };
-        let spill = matches!(o.memory.risk, Risk::AllSpill | Risk::LargestSpills);
-        let spill = if spill { ", spills" } else { "" };
-        let _ = writeln!(text, "{mark} {:>7}  {bar} {}{spill}", o.partitions, Millis(o.stage_ms));
-    }
 }
 
 #[cfg(test)]
@@ -304,7 +204,7 @@ mod tests {
 
     #[test]
     fn compares_around_the_proposal() {
-        assert_eq!(choices(512, 300), [128, 200, 256, 300, 512, 1_024, 2_048]);
-        assert_eq!(choices(1, 1), [1, 2, 4, 200]);
+        assert_eq!(choices(512, 300, None), [128, 200, 256, 300, 512, 1_024, 2_048]);
+        assert_eq!(choices(1, 1, Some(16)), [1, 2, 4, 16, 200]);
     }
 }

@@ -10,17 +10,19 @@ mod json;
 mod list;
 mod markdown;
 mod plan;
+mod shuffle;
 mod story;
 mod text;
 mod words;
 
 pub use clean::{clean, one_line};
-pub use compare::{compare_html, compare_markdown, compare_text};
-pub use html::html;
+pub use compare::{compare_markdown, compare_text};
+pub use html::{compare_html, html};
 pub use json::json;
 pub use list::{list_html, list_markdown, list_text};
 pub use markdown::markdown;
-pub use plan::{plan_text, queries_text};
+pub use plan::{labelled_text, plan_text, queries_text};
+pub use shuffle::{ShuffleAnswer, heap_too_small, shuffle_text};
 pub use text::text;
 pub use words::{Money, core_time};
 

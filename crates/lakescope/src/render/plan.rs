@@ -2,7 +2,7 @@
 
 use super::text::paper::{Paper, Role, span};
 use super::{one_line, words};
-use diagnose::plan_reading::{Change, PlanReading, StageBox, Step};
+use diagnose::plan_reading::{Change, PlanReading, Step};
 use model::{Bytes, Count, Millis};
 
 /// The plan, what to notice, and what adaptive execution changed.
@@ -29,10 +29,7 @@ pub fn plan_text(plan: &PlanReading, changes: &[Change], width: usize) -> String
 }
 
 fn steps(page: &mut Paper, plan: &PlanReading) {
-    // A part stands after those whose rows it takes: its last step comes after theirs.
-    let mut stages: Vec<&StageBox> = plan.stages.iter().collect();
-    stages.sort_by_key(|stage| stage.steps.iter().max());
-    for (i, stage) in stages.into_iter().enumerate() {
+    for (i, stage) in plan.stages.iter().enumerate() {
         let spark = stage.spark_stage.map(|id| format!(", stage {id} of Spark")).unwrap_or_default();
         heading(page, &format!("Part {}{spark}", i + 1));
         for step in plan.steps.iter().filter(|step| stage.steps.contains(&step.number)) {
@@ -66,7 +63,7 @@ fn measured(step: &Step) -> String {
     let positive = |n: i64| u64::try_from(n).unwrap_or(0);
     let estimated = if step.time_estimated { " (estimated)" } else { "" };
     [
-        step.rows.map(|rows| format!("{} rows", Count(positive(rows)))),
+        step.rows.map(|rows| format!("{} row{}", Count(positive(rows)), if rows == 1 { "" } else { "s" })),
         step.bytes.map(|bytes| Bytes(positive(bytes)).to_string()),
         step.time_ms.map(|ms| format!("{}{estimated}", Millis(ms))),
     ]
@@ -107,6 +104,17 @@ pub fn queries_text(rows: &[(String, String, String)], width: usize) -> String {
     for (id, duration, description) in rows {
         let lead = [span(Role::Strong, format!("{id:<8}")), span(Role::Quiet, format!("{duration:>11}  "))];
         page.flow(&lead, &[span(Role::Plain, description.as_str())]);
+    }
+    page.finish()
+}
+
+/// A heading with labelled texts below it.
+#[must_use]
+pub fn labelled_text(head: &str, lines: &[(&str, String)], width: usize) -> String {
+    let mut page = Paper::new(width);
+    page.line(&[span(Role::Strong, head)]);
+    for (label, text) in lines {
+        page.flow(&[span(Role::Quiet, format!("  {label:<13}"))], &[span(Role::Plain, words::glued(text))]);
     }
     page.finish()
 }

@@ -205,13 +205,18 @@ fn the_calculator_answers_in_both_forms() {
     let folder = folder();
     let args = ["shuffle", "--bytes", "412GB", "--cores", "64", "--memory-per-core", "4GB", "--skew", "0.4"];
     let text = out(&run(folder.path(), &args));
-    assert!(text.contains("3328 = 412 GiB ÷ 128 MiB"), "{text}");
+    assert!(text.contains("3\u{202f}328 = 412 GiB ÷ 128 MiB"), "{text}");
     let json = out(&run(folder.path(), &[&args[..], &["--format", "json"]].concat()));
     let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(answer["outcome"]["split_partitions"], 1);
     let wrong = run(folder.path(), &["shuffle", "--bytes", "lots", "--cores", "1", "--memory-per-core", "1g"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(err(&wrong).contains("not a size"));
+    let tiny = run(folder.path(), &["shuffle", "--bytes", "1GB", "--cores", "4", "--memory-per-core", "1k"]);
+    assert_eq!(tiny.status.code(), Some(2));
+    assert!(err(&tiny).contains("Spark refuses to start below 450 MiB"), "{}", err(&tiny));
+    let huge = run(folder.path(), &["shuffle", "--bytes", "99999999TB", "--cores", "4", "--memory-per-core", "1g"]);
+    assert!(err(&huge).contains("not be above 1 EiB"), "{}", err(&huge));
 }
 
 const EXPLAIN: &str = "\
@@ -238,6 +243,8 @@ fn a_pasted_plan_is_read_from_data_to_result() {
     let none = fed(folder.path(), &["plan", "-"], b"no plan here");
     assert_eq!(none.status.code(), Some(2));
     assert!(err(&none).contains("no plan in -"), "{}", err(&none));
+    let log = run(folder.path(), &["plan", "app-1"]);
+    assert!(err(&log).contains("`lakescope plan --from app-1`"), "{}", err(&log));
     let no_sql = run(folder.path(), &["plan", "--from", "app-1"]);
     assert!(err(&no_sql).contains("no SQL in app-1"), "{}", err(&no_sql));
 }
@@ -248,6 +255,9 @@ fn documents_come_from_the_commands() {
     assert!(out(&run(folder.path(), &["completions", "bash"])).contains("lakescope"));
     assert!(out(&run(folder.path(), &["man"])).contains(".TH"));
     assert!(out(&run(folder.path(), &["rules"])).contains("LOW_PARALLELISM"));
+    let one = out(&run(folder.path(), &["rules", "skew-key"]));
+    assert!(one.contains("skew_ratio = 1.5") && one.contains("helps"), "{one}");
+    assert!(out(&run(folder.path(), &["rules", "REG_SETUP"])).contains("compare"));
     assert_eq!(run(folder.path(), &["rules", "NO_SUCH"]).status.code(), Some(2));
     assert!(out(&run(folder.path(), &["rules", "--settings"])).contains("skew_ratio"));
     for command in ["diagnose", "plan", "compare", "shuffle", "rules", "completions", "man"] {

@@ -4,3 +4,4 @@
 mod command;
 mod fixture;
 mod render;
+mod samples;

@@ -5,7 +5,7 @@ use lakescope::render::{self, Look, Money};
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
-fn golden(name: &str, actual: &str) {
+pub fn golden(name: &str, actual: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("UPDATE").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

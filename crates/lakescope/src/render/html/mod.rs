@@ -1,10 +1,13 @@
 //! The report as one HTML file: style and charts inside, no script, no request.
 
 mod charts;
+mod compare;
 mod finding;
 mod strip;
 mod tables;
 mod timeline;
+
+pub use compare::compare_html;
 
 use super::{Look, clean_report, one_line, story, words};
 use model::{Application, Checked, Millis, Report, Severity};
@@ -31,6 +34,11 @@ pub fn html(report: &Report, app: Option<&Application>, look: &Look) -> String {
 
 /// A whole page around a body.
 pub(super) fn page(title: &str, body: &str) -> String {
+    titled(&format!("{title} · diagnosis"), "", body)
+}
+
+/// A whole page with its full title, and with style of its own beside the common one.
+fn titled(title: &str, style: &str, body: &str) -> String {
     let title = escaped(title);
     // The policy keeps the promise: nothing is fetched, nothing runs.
     format!(
@@ -38,7 +46,7 @@ pub(super) fn page(title: &str, body: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
-         <title>{title} · diagnosis</title>\n<style>\n{STYLE}</style></head>\n<body>{body}</body></html>\n"
+         <title>{title}</title>\n<style>\n{STYLE}{style}</style></head>\n<body>{body}</body></html>\n"
     )
 }
 
