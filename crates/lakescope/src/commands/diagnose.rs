@@ -122,6 +122,14 @@ impl Session<'_> {
         for input in &self.args.inputs {
             all.extend(inputs::find(input, as_text)?);
         }
+        for warning in &all.warnings {
+            if self.args.reading.strict {
+                bail!("{warning} (--strict)");
+            }
+            if !self.global.quiet {
+                output::complain(self.global.color, "warning", warning);
+            }
+        }
         for (name, why) in &all.skipped {
             if self.global.verbose {
                 output::remark(&format!("passed over {name}: {why}"));
