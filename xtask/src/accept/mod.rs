@@ -8,6 +8,7 @@ mod guide;
 mod lab;
 mod model;
 mod speed;
+mod stores;
 
 use anyhow::{Result, bail};
 
@@ -87,6 +88,12 @@ const LINES: &[Line] = &[
         name: "guide",
         about: "the first screens in docs/guide are what the binary prints",
         run: guide::run,
+        when: When::Always,
+    },
+    Line {
+        name: "stores",
+        about: "real S3, Azure and Google servers give what the files give; failures are told",
+        run: stores::run,
         when: When::Always,
     },
     Line {

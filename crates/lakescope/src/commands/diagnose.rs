@@ -130,6 +130,14 @@ impl Session<'_> {
                 Err(error) => self.left_out(&error),
             }
         }
+        for warning in &all.warnings {
+            if self.args.reading.strict {
+                bail!("{warning} (--strict)");
+            }
+            if !self.global.quiet {
+                output::complain(self.global.color, "warning", warning);
+            }
+        }
         for (name, why) in &all.skipped {
             if self.global.verbose {
                 output::remark(&format!("passed over {name}: {why}"));

@@ -27,7 +27,7 @@ impl Place for Folder {
         Part::new(self.name(path), size, move || Ok(Box::new(File::open(&file)?)))
     }
 
-    fn seekable(&self, path: &str) -> Result<File> {
+    fn seekable(&self, path: &str, _size: Option<u64>) -> Result<File> {
         let file = self.0.join(path);
         File::open(&file).with_context(|| format!("cannot read {}", file.display()))
     }
@@ -72,7 +72,11 @@ fn folder(path: &Path) -> Result<Findings> {
     let mut listing = Vec::new();
     list(path, "", 0, &mut listing).with_context(|| format!("cannot list {name}"))?;
     listing.sort_by(|a, b| a.path.cmp(&b.path));
-    let all = in_place(&Folder(path.to_owned()), &listing);
+    let mut all = in_place(&Folder(path.to_owned()), &listing);
+    if listing.len() >= MAX_FILES {
+        let most = model::Count(MAX_FILES as u64);
+        all.warnings.push(format!("only {most} files in {name} are looked at; name a folder further down"));
+    }
     if all.found.is_empty() {
         match (listing.len(), all.skipped.first()) {
             (0, _) | (_, None) => bail!("no event log in {name}: the folder is empty"),

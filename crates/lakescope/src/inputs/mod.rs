@@ -47,6 +47,8 @@ pub struct Findings {
     pub found: Vec<Found>,
     /// What can not, with the reason.
     pub skipped: Vec<(String, String)>,
+    /// What was not even looked at.
+    pub warnings: Vec<String>,
 }
 
 /// A place with files: a folder or a bucket.
@@ -56,7 +58,7 @@ trait Place {
     /// A file as a stream that can be opened again.
     fn part(&self, path: &str, size: Option<u64>) -> Part;
     /// A file that can be read at any position.
-    fn seekable(&self, path: &str) -> Result<File>;
+    fn seekable(&self, path: &str, size: Option<u64>) -> Result<File>;
 }
 
 /// Finds what an input holds: `-`, a path or a URL. With `as_text` a log is refused.
@@ -93,7 +95,7 @@ fn scheme(input: &str) -> Option<&str> {
     valid.then_some(scheme)
 }
 
-/// The logs among the files of a place.
+/// The logs among the files of a place, which are listed by path.
 fn in_place(place: &dyn Place, listing: &[Entry]) -> Findings {
     let mut all = Findings::default();
     let grouped = group(listing);
@@ -110,7 +112,8 @@ fn in_place(place: &dyn Place, listing: &[Entry]) -> Findings {
 
 /// A log among others. A lone file must look like one, because a folder holds anything.
 fn one_of_many(place: &dyn Place, listing: &[Entry], log: LogFiles, all: &mut Findings) -> Result<()> {
-    let size = |path: &str| listing.iter().find(|e| e.path == path).and_then(|e| e.size);
+    let at = |path: &str| listing.binary_search_by(|e| e.path.as_str().cmp(path)).ok();
+    let size = |path: &str| at(path).and_then(|at| listing[at].size);
     let mut parts: Vec<Part> = log.parts.iter().map(|path| place.part(path, size(path))).collect();
     let kind = match log.kind {
         LogKind::Single => probe(&mut parts[0])?.looks_like,
@@ -127,7 +130,7 @@ fn one_of_many(place: &dyn Place, listing: &[Entry], log: LogFiles, all: &mut Fi
             });
         }
         LooksLike::Zip => {
-            let file = place.seekable(&log.parts[0])?;
+            let file = place.seekable(&log.parts[0], size(&log.parts[0]))?;
             all.extend(archive(&place.name(&log.parts[0]), file)?);
         }
         other => bail!("{}", not_a_log(other)),
@@ -141,7 +144,7 @@ fn single(place: &dyn Place, path: &str, size: Option<u64>, as_text: bool) -> Re
     let mut part = place.part(path, size);
     let looked = probe(&mut part).with_context(|| format!("cannot read {name}"))?;
     if looked.looks_like == LooksLike::Zip {
-        return archive(&name, place.seekable(path)?);
+        return archive(&name, place.seekable(path, size)?);
     }
     named(name, part, &looked, as_text)
 }
@@ -158,7 +161,7 @@ fn named(name: String, part: Part, looked: &Probe, as_text: bool) -> Result<Find
         other => bail!("cannot read {name}: it {}", not_a_log(other)),
     };
     let found = Found { name, content, notes: Vec::new(), in_progress };
-    Ok(Findings { found: vec![found], skipped: Vec::new() })
+    Ok(Findings { found: vec![found], ..Findings::default() })
 }
 
 fn not_a_log(looks: LooksLike) -> String {
@@ -231,6 +234,7 @@ impl Findings {
     pub fn extend(&mut self, other: Self) {
         self.found.extend(other.found);
         self.skipped.extend(other.skipped);
+        self.warnings.extend(other.warnings);
     }
 }
 
