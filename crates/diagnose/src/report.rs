@@ -6,8 +6,8 @@ use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
 use crate::words;
 use model::{
-    Application, ApplicationFacts, Confidence, Counterfactual, Counts, EndReason, Estimate, Finding, Millis, ModelFit, Report,
-    Severity, StageStatus, Summary, TaskStatus,
+    Application, ApplicationFacts, Confidence, Counterfactual, Counts, EndReason, Estimate, Finding, Millis, ModelFit,
+    Report, Severity, StageStatus, Summary, TaskStatus,
 };
 use std::collections::BTreeMap;
 
