@@ -103,6 +103,7 @@ fn a_constant_key_makes_a_cartesian_product() {
             Cartesian Some(5) Join two inputs (cartesian product): every row meets every row; 1 000 × 1 000 partitions make 1 000 000 tasks. The key is the constant 20251216_20251222, so the optimizer dropped the join condition.
             Shuffle Some(1) Shuffle by 20251216_20251222 into 1 000 partitions. Needed by: aggregate by 20251216_20251222.
             Shuffle Some(2) Shuffle by 20251216_20251222 into 1 000 partitions. Needed by: aggregate by 20251216_20251222.
+            Cut None Parts of this text are missing (`...`): what they would say is not known.
         "#]],
     );
 }
@@ -273,22 +274,22 @@ fn a_coalesce_to_one_is_noticed() {
     check(
         &collected("spark-4.0.1/coalesce_one.simple.txt"),
         expect![[r#"
-        Physical Plan — three operators: one read
-        1 s1 Read default.orders
-             format parquet
-             six columns: order_id, customer_id, product_id, …
-             pushed: IsNotNull(amount), GreaterThan(amount,10.0)
-             partition filters: none
-             partitioned by day
-        2<1 s1 Filter (isnotnull(amount) AND (amount > 10.0))
-             pushed: isnotnull(amount)
-             pushed: amount > 10.0
-        3<2 s1 Merge into one partition, no shuffle
-        s1 gives the result
-        SinglePartition Some(3) coalesce(1) is no shuffle: one task does all that stands above it in its part, reading included. repartition(1) keeps the reading in many tasks.
-        NoPartitionFilter Some(1) every partition of default.orders is read: it is partitioned by day, and no filter is on day.
-        Pushed Some(1) the source of default.orders itself filters by GreaterThan(amount,10.0).
-    "#]],
+            Physical Plan — three operators: one read
+            1 s1 Read default.orders
+                 format parquet
+                 six columns: order_id, customer_id, product_id, …
+                 pushed: IsNotNull(amount), GreaterThan(amount,10.0)
+                 partition filters: none
+                 partitioned by day
+            2<1 s1 Filter (isnotnull(amount) AND (amount > 10.0))
+                 pushed: isnotnull(amount)
+                 pushed: amount > 10.0
+            3<2 s1 Merge into one partition, no shuffle
+            s1 gives the result
+            SinglePartition Some(3) coalesce(1) is no shuffle: one task does everything in this part, reading included. repartition(1) keeps the reading in many tasks.
+            NoPartitionFilter Some(1) every partition of default.orders is read: it is partitioned by day, and no filter is on day.
+            Pushed Some(1) the source of default.orders itself filters by GreaterThan(amount,10.0).
+        "#]],
     );
 }
 
@@ -334,37 +335,38 @@ fn a_reused_broadcast_stands_behind_the_one_that_it_reuses() {
     check(
         &collected("spark-4.0.1/dynamic_pruning.formatted.final.txt"),
         expect![[r#"
-        Final Plan — eight operators: two reads, one broadcast, one join, one reused exchange
-        1 s1 Read default.days
-             format parquet
-             two columns: day, kind
-             pushed: IsNotNull(kind), EqualTo(kind,holiday), IsNotNull(day)
-             partition filters: none
-        2<1 s1 Filter ((isnotnull(kind) AND (kind = holiday)) AND isnotnull(day))
-             pushed: isnotnull(kind)
-             pushed: kind = holiday
-             pushed: isnotnull(day)
-        3<2 s1 Choose columns
-        4<3 s1 Broadcast default.days
-             HashedRelationBroadcastMode
-             measured by adaptive execution: 1 rows, 8 MiB in memory
-        5 s2 Reuse broadcast default.days
-        6 s3 Read default.orders
-             format parquet
-             two columns: order_id, day
-             pushed: none
-             partition filters: isnotnull(day), dynamicpruningexpression(day IN dynamicpruning)
-             partitioned by day
-        7<6<4 s3 Join default.orders with default.days on day (broadcast right)
-        8<7 s3 Choose columns
-        s1 is broadcast to every executor
-        s2 chooses what is read in step 6
-        s3 gives the result
-        Join Some(7) Join default.orders with default.days on day (broadcast right). One side is sent to every executor, the other stays where it is.
-        Broadcast Some(4) Broadcast default.days, 8 MiB once built, as measured: collected by the driver, then held by every executor.
-        Pushed Some(1) the source of default.days itself filters by EqualTo(kind,holiday).
-        Reused Some(5) Reuse broadcast default.days: computed once, read again here.
-    "#]],
+            Final Plan — eight operators: two reads, one broadcast, one join, one reused exchange
+            1 s1 Read default.days
+                 format parquet
+                 two columns: day, kind
+                 pushed: IsNotNull(kind), EqualTo(kind,holiday), IsNotNull(day)
+                 partition filters: none
+            2<1 s1 Filter ((isnotnull(kind) AND (kind = holiday)) AND isnotnull(day))
+                 pushed: isnotnull(kind)
+                 pushed: kind = holiday
+                 pushed: isnotnull(day)
+            3<2 s1 Choose columns
+            4<3 s1 Broadcast default.days
+                 HashedRelationBroadcastMode
+                 measured by adaptive execution: 1 row, 8 MiB in memory
+            5 s2 Reuse broadcast default.days
+            6 s3 Read default.orders
+                 format parquet
+                 two columns: order_id, day
+                 pushed: none
+                 partition filters: isnotnull(day), dynamicpruningexpression(day IN dynamicpruning)
+                 partitioned by day
+            7<6<4 s3 Join default.orders with default.days on day (broadcast right)
+            8<7 s3 Choose columns
+            s1 is broadcast to every executor
+            s2 chooses what is read in step 6
+            s3 gives the result
+            Join Some(7) Join default.orders with default.days on day (broadcast right). One side is sent to every executor, the other stays where it is.
+            Broadcast Some(4) Broadcast default.days, 8 MiB once built, as measured: collected by the driver, then held by every executor.
+            Pruned Some(6) the partitions of default.orders are chosen at run time, by the values of day on the other side of a join.
+            Pushed Some(1) the source of default.days itself filters by EqualTo(kind,holiday).
+            Reused Some(5) Reuse broadcast default.days: computed once, read again here.
+        "#]],
     );
 }
 
