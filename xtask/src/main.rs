@@ -83,11 +83,15 @@ fn lakescope_binary() -> anyhow::Result<PathBuf> {
     build_lakescope(&[])
 }
 
-/// Builds the binary with all features and gives its path.
+/// Builds the binary with all features and gives its path. The unoptimised one is built as part of
+/// the workspace, as the tests build it: the features of all members together, so that nothing is
+/// compiled twice. What is measured is built as users build it.
 fn build_lakescope(arguments: &[&str]) -> anyhow::Result<PathBuf> {
+    let release = arguments.contains(&"--release");
     let mut build = std::process::Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--locked", "--package", "lakescope"]).args(arguments).current_dir(root());
+    build.args(["build", "--quiet", "--locked", "--bin", "lakescope"]).args(arguments).current_dir(root());
+    build.args(if release { ["--package", "lakescope"].as_slice() } else { &["--workspace"] });
     spark::run(&mut build)?;
-    let profile = if arguments.contains(&"--release") { "release" } else { "debug" };
+    let profile = if release { "release" } else { "debug" };
     Ok(spark::target_folder().join(profile).join("lakescope"))
 }
