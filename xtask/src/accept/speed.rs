@@ -83,7 +83,7 @@ fn logs(shared: &Path) -> Result<(PathBuf, PathBuf)> {
 
 fn build_plain_parse() -> Result<PathBuf> {
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--release", "--locked", "-p", "xtask", "--example", "plain_parse"]);
+    build.args(["build", "--quiet", "--release", "--locked", "-p", "read", "--example", "plain_parse"]);
     spark::run(build.current_dir(root()))?;
     Ok(spark::target_folder().join("release/examples/plain_parse"))
 }

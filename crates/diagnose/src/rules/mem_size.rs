@@ -25,7 +25,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
         return;
     }
     if cx.app.is_databricks() {
-        return out.fine("memory size", "not judged: on Databricks the heap follows from the node type");
+        return out.unknown("memory size", "on Databricks the heap follows from the node type");
     }
     for (what, key, group) in
         [("executor", "spark.executor.memory", workers), ("driver", "spark.driver.memory", driver)]
@@ -55,6 +55,10 @@ fn look_at(cx: &Context<'_>, out: &mut Findings, group: &Group<'_>) {
         && let Some(wanted) = smaller(cx, group, peak, heap)
     {
         return out.push(too_large(group, peak, heap, &wanted));
+    }
+    if at_risk {
+        // Samples miss the moment in which a heap was full.
+        return out.unknown("memory size", "other findings show too little memory where the samples of the heap do not");
     }
     let gc: i64 = cx.stages.iter().map(|s| s.q(Metric::GcMs).sum).sum();
     let all: i64 = cx.stages.iter().map(|s| s.q(Metric::DurationMs).sum).sum();
