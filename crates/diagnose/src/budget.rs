@@ -106,6 +106,37 @@ fn inside(app: &Application, stage: &Stage, row: usize, start: i64, end: i64) ->
     (from, from + held.clamp(0, end - from))
 }
 
+/// Why a slot had nothing to do, in the order in which it is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Idle {
+    DriverOnly,
+    StartUp,
+    Tail,
+    TooFew,
+    Between,
+    After,
+}
+
+/// Names of [`Idle`], in its order.
+const IDLE: [&str; 6] = [part::DRIVER_ONLY, part::START_UP, part::TAIL, part::TOO_FEW, part::BETWEEN, part::AFTER];
+
+/// What a moment of the run was, in the order in which it is shown.
+#[derive(Clone, Copy)]
+enum Moment {
+    Waiting,
+    TooFew,
+    Computing,
+    Shuffle,
+    OffCpu,
+    Gc,
+    Driver,
+    Start,
+}
+
+/// Names of [`Moment`], in its order.
+const WALL: [&str; 8] =
+    [part::WAITING, part::TOO_FEW, part::COMPUTING, part::SHUFFLE, part::OFF_CPU, part::GC, part::DRIVER, part::START];
+
 struct Sweep<'a> {
     slots: &'a Slots,
     /// Running and not yet begun tasks by stage.
@@ -117,8 +148,9 @@ struct Sweep<'a> {
     now: i64,
     first: i64,
     last: i64,
-    wall: BTreeMap<&'static str, f64>,
-    idle: BTreeMap<&'static str, i64>,
+    /// Wall time by [`Moment`], core time by [`Idle`].
+    wall: [f64; WALL.len()],
+    idle: [i64; IDLE.len()],
     total: i64,
     span: i64,
 }
@@ -136,8 +168,8 @@ impl<'a> Sweep<'a> {
             now: start,
             first: steps.first().map_or(end, |s| s.time),
             last: steps.last().map_or(start, |s| s.time),
-            wall: BTreeMap::new(),
-            idle: BTreeMap::new(),
+            wall: [0.0; WALL.len()],
+            idle: [0; IDLE.len()],
             total: 0,
             span: end - start,
         }
@@ -174,58 +206,54 @@ impl<'a> Sweep<'a> {
         self.total += slots as i64 * ms;
         let idle = slots - self.running;
         let why = self.why_idle(slots);
-        *self.idle.entry(why).or_default() += idle as i64 * ms;
+        self.idle[why as usize] += idle as i64 * ms;
         self.wall_piece(ms as f64, slots, idle, why);
     }
 
-    fn why_idle(&self, slots: usize) -> &'static str {
+    fn why_idle(&self, slots: usize) -> Idle {
         if self.running == 0 {
             return match self.now {
-                now if now < self.first => part::START_UP,
-                now if now >= self.last => part::AFTER,
-                _ => part::DRIVER_ONLY,
+                now if now < self.first => Idle::StartUp,
+                now if now >= self.last => Idle::After,
+                _ => Idle::DriverOnly,
             };
         }
         let active = || self.stages.iter().filter(|(_, s)| s.0 > 0).map(|(at, _)| *at);
         if active().any(|at| self.pending[at] > 0) {
-            return part::BETWEEN;
+            return Idle::Between;
         }
         match active().map(|at| self.sizes[at]).sum::<usize>() < slots {
-            true => part::TOO_FEW,
-            false => part::TAIL,
+            true => Idle::TooFew,
+            false => Idle::Tail,
         }
     }
 
-    fn wall_piece(&mut self, ms: f64, slots: usize, idle: usize, why: &'static str) {
-        let mut add = |name, ms| *self.wall.entry(name).or_default() += ms;
+    fn wall_piece(&mut self, ms: f64, slots: usize, idle: usize, why: Idle) {
+        let mut add = |moment: Moment, ms| self.wall[moment as usize] += ms;
         match why {
-            part::START_UP => add(part::START, ms),
-            part::DRIVER_ONLY | part::AFTER => add(part::DRIVER, ms),
-            part::TAIL if idle * 2 >= slots => add(part::WAITING, ms),
+            Idle::StartUp => add(Moment::Start, ms),
+            Idle::DriverOnly | Idle::After => add(Moment::Driver, ms),
+            Idle::Tail if idle * 2 >= slots => add(Moment::Waiting, ms),
             // No task is waited for: the stage never had more.
-            part::TOO_FEW if idle * 2 >= slots => add(part::TOO_FEW, ms),
+            Idle::TooFew if idle * 2 >= slots => add(Moment::TooFew, ms),
             _ => {
                 let running = self.running as f64;
                 for (at, (tasks, _)) in &self.stages {
                     let weight = ms * *tasks as f64 / running;
                     let [shuffle, off_cpu, gc, computing] = self.shares[*at];
-                    add(part::SHUFFLE, weight * shuffle);
-                    add(part::OFF_CPU, weight * off_cpu);
-                    add(part::GC, weight * gc);
-                    add(part::COMPUTING, weight * computing);
+                    add(Moment::Shuffle, weight * shuffle);
+                    add(Moment::OffCpu, weight * off_cpu);
+                    add(Moment::Gc, weight * gc);
+                    add(Moment::Computing, weight * computing);
                 }
             }
         }
     }
 
     fn finish(self, app: &Application, start: i64, end: i64) -> Budget {
-        use part::{COMPUTING, DRIVER, GC, OFF_CPU, SHUFFLE, START, TOO_FEW, WAITING};
-        let order = [WAITING, TOO_FEW, COMPUTING, SHUFFLE, OFF_CPU, GC, DRIVER, START];
-        let wall = whole(order.iter().map(|n| (*n, self.wall.get(n).copied().unwrap_or_default())), self.span);
-        let mut core = busy_parts(app, start, end, self.total - self.idle.values().sum::<i64>());
-        for name in [part::DRIVER_ONLY, part::START_UP, part::TAIL, part::TOO_FEW, part::BETWEEN, part::AFTER] {
-            core.push(Part { name: name.to_owned(), ms: self.idle.get(name).copied().unwrap_or_default() });
-        }
+        let wall = whole(WALL.into_iter().zip(self.wall), self.span);
+        let mut core = busy_parts(app, start, end, self.total - self.idle.iter().sum::<i64>());
+        core.extend(IDLE.into_iter().zip(self.idle).map(|(name, ms)| Part { name: name.to_owned(), ms }));
         Budget { wall, core }
     }
 }

@@ -2,7 +2,9 @@
 //! ran, the slots they had, and the model of the run.
 
 use crate::blame::Blame;
+use crate::budget::{self, Budget};
 use crate::config::Config;
+use crate::gaps::{self, Gap};
 use crate::run_model::{self, Change, RunModel};
 use crate::slots::Slots;
 use crate::uneven::Uneven;
@@ -28,6 +30,8 @@ pub struct Context<'a> {
     pub wall_ms: i64,
     /// What went wrong, and which of it is to blame.
     pub blame: Blame,
+    budget: OnceCell<Budget>,
+    gaps: OnceCell<Vec<Gap>>,
 }
 
 /// A stage attempt with its figures.
@@ -165,7 +169,33 @@ impl<'a> Context<'a> {
             })
             .collect();
         let run = app.pasted.is_none().then(|| RunModel::new(app, &slots)).flatten();
-        Self { app, config, stages, slots, run, wall_ms: app.wall_ms(), blame: Blame::of(app) }
+        Self {
+            app,
+            config,
+            stages,
+            slots,
+            run,
+            wall_ms: app.wall_ms(),
+            blame: Blame::of(app),
+            budget: OnceCell::new(),
+            gaps: OnceCell::new(),
+        }
+    }
+
+    /// Where wall time and slot time went; empty for a paste.
+    #[must_use]
+    pub fn budget(&self) -> &Budget {
+        let split = || match self.app.pasted {
+            Some(_) => Budget::default(),
+            None => budget::split(self.app, &self.slots),
+        };
+        self.budget.get_or_init(split)
+    }
+
+    /// Times in which no task ran.
+    #[must_use]
+    pub fn gaps(&self) -> &[Gap] {
+        self.gaps.get_or_init(|| gaps::of(self.app))
     }
 
     /// Wall time that severities are measured against: the application's, else what a paste says.

@@ -1,6 +1,5 @@
 //! From findings to the report: severity, order, cause and consequence, the sentence.
 
-use crate::budget;
 use crate::config::Config;
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
@@ -195,10 +194,7 @@ fn summary(cx: &Context<'_>, fit: Option<ModelFit>, findings: &[Finding], roots:
         *by_id.entry(&finding.id).or_default() += 1;
     }
     let most = cx.config.max_per_id as u32;
-    let budget = match cx.app.pasted {
-        Some(_) => budget::Budget::default(),
-        None => budget::split(cx.app, &cx.slots),
-    };
+    let budget = cx.budget().clone();
     Summary {
         sentence: sentence(cx, findings, roots),
         severity: counts.keys().next_back().copied(),
@@ -244,12 +240,12 @@ fn ran_no_job(cx: &Context<'_>) -> bool {
 
 /// Time before the first task, ms.
 fn start_ms(cx: &Context<'_>) -> Option<i64> {
-    crate::gaps::of(cx.app).iter().find(|gap| gap.before_all).map(crate::gaps::Gap::ms)
+    cx.gaps().iter().find(|gap| gap.before_all).map(crate::gaps::Gap::ms)
 }
 
 /// Time in which at least one task ran, ms.
 fn task_wall_ms(cx: &Context<'_>) -> i64 {
-    cx.wall_ms - crate::gaps::of(cx.app).iter().map(crate::gaps::Gap::ms).sum::<i64>()
+    cx.wall_ms - cx.gaps().iter().map(crate::gaps::Gap::ms).sum::<i64>()
 }
 
 /// Whether next to nothing ran in a run of a minute or more.

@@ -13,7 +13,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     if cx.app.pasted.is_some() || cx.wall_ms == 0 {
         return;
     }
-    let parts = budget::split(cx.app, &cx.slots).core;
+    let parts = &cx.budget().core;
     let total: i64 = parts.iter().map(|p| p.ms).sum();
     let unused: i64 = parts.iter().filter(|p| is_idle(p)).map(|p| p.ms).sum();
     if total <= 0 || unused == total {
@@ -22,7 +22,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     let idle = unused as f64 / total as f64;
     match idle < cx.config.idle_share {
         true => out.fine("slots", format!("{} of slots × time were idle", Share(idle))),
-        false => out.push(draft(cx, &parts, total, idle)),
+        false => out.push(draft(cx, parts, total, idle)),
     }
 }
 

@@ -3,13 +3,13 @@
 use super::driver_gap;
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
-use crate::gaps::{self, Gap};
+use crate::gaps::Gap;
 use model::{Metric, Millis, RemedyKind, Severity, Share};
 
 /// Adds up the times without a task that are no gap of their own.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
-    let gaps = gaps::of(cx.app);
-    if cx.wall_ms == 0 || cx.app.pasted.is_some() || gaps.is_empty() || driver_gap::is_interactive(cx, &gaps) {
+    let gaps = cx.gaps();
+    if cx.wall_ms == 0 || cx.app.pasted.is_some() || gaps.is_empty() || driver_gap::is_interactive(cx, gaps) {
         return;
     }
     // Start-up is counted apart, and what Spark does after the last task nobody waits for.

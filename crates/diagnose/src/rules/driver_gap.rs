@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
-use crate::gaps::{self, Gap};
+use crate::gaps::Gap;
 use crate::run_model::Change;
 use crate::{source_line, words};
 use model::{Confidence, Count, Job, Millis, Operator, RemedyKind, Severity, SqlExecution};
@@ -15,9 +15,9 @@ const START_MS: i64 = 300_000;
 
 /// Looks at every time without a task.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
-    let all = gaps::of(cx.app);
+    let all = cx.gaps();
     let longest = all.iter().map(Gap::ms).max().unwrap_or(0);
-    let long: Vec<Gap> = all.into_iter().filter(|g| g.ms() > cx.config.gap_ms && !is_trigger_wait(cx, g)).collect();
+    let long: Vec<Gap> = all.iter().filter(|g| g.ms() > cx.config.gap_ms && !is_trigger_wait(cx, g)).copied().collect();
     if long.is_empty() {
         if longest > 0 && cx.app.pasted.is_none() {
             out.fine("driver gaps", format!("longest time without a task {}", Millis(longest)));

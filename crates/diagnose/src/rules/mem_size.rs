@@ -58,7 +58,8 @@ fn look_at(cx: &Context<'_>, out: &mut Findings, group: &Group<'_>) {
     }
     if at_risk {
         // Samples miss the moment in which a heap was full.
-        return out.unknown("memory size", "other findings show too little memory where the samples of the heap do not");
+        return out
+            .unknown("memory size", "other findings show too little memory where the samples of the heap do not");
     }
     let gc: i64 = cx.stages.iter().map(|s| s.q(Metric::GcMs).sum).sum();
     let all: i64 = cx.stages.iter().map(|s| s.q(Metric::DurationMs).sum).sum();

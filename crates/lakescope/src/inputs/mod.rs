@@ -155,7 +155,9 @@ fn named(name: String, part: Part, looked: &Probe, as_text: bool) -> Result<Find
     let content = match looked.looks_like {
         LooksLike::EventLog if !as_text => Content::Log(vec![part]),
         LooksLike::EventLog => {
-            bail!("cannot read {name} as text: it is a Spark event log; `lakescope diagnose {name}` or `lakescope plan --from {name}` reads it")
+            bail!(
+                "cannot read {name} as text: it is a Spark event log; `lakescope diagnose {name}` or `lakescope plan --from {name}` reads it"
+            )
         }
         LooksLike::Text => Content::Text(text(&name, part)?),
         other => bail!("cannot read {name}: it {}", not_a_log(other)),
