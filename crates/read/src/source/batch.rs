@@ -3,6 +3,7 @@
 use super::buffer::{Buf, Pool};
 use memchr::{memchr, memchr_iter};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Whole lines of one part, about a megabyte of them.
 #[derive(Debug)]
@@ -15,6 +16,24 @@ pub struct Batch {
     pub(super) lent: Lent,
     /// Offsets where lines begin that may be cut, in order.
     pub(super) maybe_cut: Vec<usize>,
+    /// Lines, empty ones included, once somebody has gone through all of them.
+    pub(super) counted: Counted,
+}
+
+/// A number of lines that is not known at first.
+#[derive(Debug)]
+pub(super) struct Counted(AtomicU64);
+
+impl Default for Counted {
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl Counted {
+    fn get(&self) -> Option<u64> {
+        Some(self.0.load(Relaxed)).filter(|&n| n != u64::MAX)
+    }
 }
 
 /// A line of a log.
@@ -53,13 +72,17 @@ impl Batch {
 
     /// The lines that are not empty. `\r\n` is taken as a line end, too.
     pub fn lines(&self) -> Lines<'_> {
-        Lines { bytes: self.bytes(), at: 0, index: 0, maybe_cut: &self.maybe_cut }
+        Lines { bytes: self.bytes(), at: 0, index: 0, maybe_cut: &self.maybe_cut, counted: &self.counted }
     }
 
+    /// Lines, empty ones included. Costs nothing after all of them were gone through.
     pub(super) fn line_count(&self) -> u64 {
-        let bytes = self.bytes();
-        let open = bytes.last().is_some_and(|&b| b != b'\n');
-        memchr_iter(b'\n', bytes).count() as u64 + u64::from(open)
+        let count = || {
+            let bytes = self.bytes();
+            let open = bytes.last().is_some_and(|&b| b != b'\n');
+            memchr_iter(b'\n', bytes).count() as u64 + u64::from(open)
+        };
+        self.counted.get().unwrap_or_else(count)
     }
 }
 
@@ -70,6 +93,7 @@ pub struct Lines<'a> {
     at: usize,
     index: usize,
     maybe_cut: &'a [usize],
+    counted: &'a Counted,
 }
 
 impl<'a> Iterator for Lines<'a> {
@@ -90,6 +114,7 @@ impl<'a> Iterator for Lines<'a> {
                 return Some(Line { bytes, index, maybe_cut: self.begins_cut(start) });
             }
         }
+        self.counted.0.store(self.index as u64, Relaxed);
         None
     }
 }

@@ -82,12 +82,13 @@ struct Parsed<T> {
 
 impl<T> Parsed<T> {
     fn new(batch: &Batch, parse: &impl Fn(&Batch) -> T) -> Parsed<T> {
+        let value = parse(batch);
         Parsed {
             part: batch.part,
             at_byte: batch.at_byte,
             dropped_lines: batch.dropped_lines,
             lines: batch.line_count(),
-            value: parse(batch),
+            value,
         }
     }
 }

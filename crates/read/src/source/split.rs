@@ -1,6 +1,6 @@
 //! From parts to batches of whole lines, one after another.
 
-use super::batch::{Batch, Lent};
+use super::batch::{Batch, Counted, Lent};
 use super::buffer::{Buf, Pool};
 use super::codec::{Decoder, Step};
 use super::limits::{Limits, is_bomb};
@@ -181,6 +181,7 @@ impl Splitter {
             dropped_lines: std::mem::take(&mut open.dropped_lines),
             lent: Lent::new(full, &self.pool),
             maybe_cut,
+            counted: Counted::default(),
         };
         open.line_start = 0;
         open.at_byte = open.unfinished_at();
@@ -199,6 +200,7 @@ impl Splitter {
             at_byte: open.at_byte,
             dropped_lines: open.dropped_lines,
             maybe_cut: std::mem::take(&mut open.maybe_cut),
+            counted: Counted::default(),
             lent: Lent::new(std::mem::take(&mut open.buf), &self.pool),
         });
         self.close(open);
