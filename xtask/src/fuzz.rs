@@ -53,10 +53,17 @@ pub fn run(seconds: u64, keep: bool) -> Result<()> {
     Ok(())
 }
 
-/// The acceptance line: one minute a parser unless told otherwise.
+/// The acceptance line: one minute a parser unless told otherwise; all of them, or those named.
 pub fn accept(arguments: &[String]) -> Result<Outcome> {
     let seconds = arguments.first().map_or(Ok(60), |s| s.parse()).context("the argument is a number of seconds")?;
-    Lab::build(false)?.fuzz(seconds)
+    let mut lab = Lab::build(false)?;
+    if let Some(wanted) = arguments.get(1..).filter(|wanted| !wanted.is_empty()) {
+        lab.names.retain(|name| wanted.contains(name));
+        if lab.names.len() < wanted.len() {
+            bail!("not all of {} are targets", wanted.join(", "));
+        }
+    }
+    lab.fuzz(seconds)
 }
 
 impl Lab {

@@ -30,8 +30,8 @@ pub struct Context<'a> {
     pub wall_ms: i64,
     /// What went wrong, and which of it is to blame.
     pub blame: Blame,
-    budget: OnceCell<Budget>,
-    gaps: OnceCell<Vec<Gap>>,
+    budget: Budget,
+    gaps: Vec<Gap>,
 }
 
 /// A stage attempt with its figures.
@@ -156,46 +156,29 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn new(app: &'a Application, config: &'a Config) -> Self {
         let slots = Slots::of(app);
-        let by_stage = operators_by_stage(app);
-        let mut cold = cold::rows(app, config.cold_start_ms);
-        let stages = app
-            .stages
-            .iter()
-            .enumerate()
-            .filter(|(_, s)| !s.tasks.is_empty() || s.pasted.is_some())
-            .map(|(position, stage)| {
-                let cold = cold.remove(&position).unwrap_or_default();
-                stage_facts(app, &slots, &by_stage, position, stage, cold)
-            })
-            .collect();
-        let run = app.pasted.is_none().then(|| RunModel::new(app, &slots)).flatten();
-        Self {
-            app,
-            config,
-            stages,
-            slots,
-            run,
-            wall_ms: app.wall_ms(),
-            blame: Blame::of(app),
-            budget: OnceCell::new(),
-            gaps: OnceCell::new(),
-        }
+        let (run, budget, gaps) = match app.pasted {
+            Some(_) => (None, Budget::default(), gaps::of(app)),
+            // Each goes over all tasks and needs nothing of the others.
+            None => std::thread::scope(|scope| {
+                let budget = scope.spawn(|| budget::split(app, &slots));
+                let (run, gaps) = (RunModel::new(app, &slots), gaps::of(app));
+                (run, budget.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), gaps)
+            }),
+        };
+        let stages = stages(app, config, &slots);
+        Self { app, config, stages, slots, run, wall_ms: app.wall_ms(), blame: Blame::of(app), budget, gaps }
     }
 
     /// Where wall time and slot time went; empty for a paste.
     #[must_use]
     pub fn budget(&self) -> &Budget {
-        let split = || match self.app.pasted {
-            Some(_) => Budget::default(),
-            None => budget::split(self.app, &self.slots),
-        };
-        self.budget.get_or_init(split)
+        &self.budget
     }
 
     /// Times in which no task ran.
     #[must_use]
     pub fn gaps(&self) -> &[Gap] {
-        self.gaps.get_or_init(|| gaps::of(self.app))
+        &self.gaps
     }
 
     /// Wall time that severities are measured against: the application's, else what a paste says.
@@ -295,6 +278,19 @@ impl<'a> Context<'a> {
         let own = sql.and_then(|s| s.modified_configs.iter().find(|(k, _)| &**k == key)).map(|(_, v)| &**v);
         own.or_else(|| self.app.conf(key))
     }
+}
+
+/// Stages with figures, with what the rules ask of them.
+fn stages<'a>(app: &'a Application, config: &Config, slots: &Slots) -> Vec<StageFacts<'a>> {
+    let by_stage = operators_by_stage(app);
+    let mut cold = cold::rows(app, config.cold_start_ms);
+    let with_figures = app.stages.iter().enumerate().filter(|(_, s)| !s.tasks.is_empty() || s.pasted.is_some());
+    with_figures
+        .map(|(position, stage)| {
+            let cold = cold.remove(&position).unwrap_or_default();
+            stage_facts(app, slots, &by_stage, position, stage, cold)
+        })
+        .collect()
 }
 
 fn stage_facts<'a>(

@@ -98,7 +98,7 @@ const LINES: &[Line] = &[
     },
     Line {
         name: "fuzz",
-        about: "every parser, one minute each [seconds]",
+        about: "every parser, one minute each [seconds [target ...]]",
         run: crate::fuzz::accept,
         when: When::OnRequest,
     },

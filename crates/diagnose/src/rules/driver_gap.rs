@@ -59,7 +59,9 @@ fn is_alike(cx: &Context<'_>, (known, told): &(Gap, Cause), gap: &Gap, cause: &C
 pub fn is_interactive(cx: &Context<'_>, gaps: &[Gap]) -> bool {
     let pauses = gaps.iter().filter(|g| g.ms() > PAUSE_MS && !g.before_all && !g.after_all).count();
     let repl = ["spark.repl.class.uri", "spark.repl.class.outputDir"].iter().any(|k| cx.app.conf(k).is_some());
-    let shell = repl || cx.stages.iter().any(|s| s.source_line.as_deref().is_some_and(|l| l.starts_with("<console>:")));
+    // Call sites of spark-shell, pyspark and IPython.
+    let typed = |line: &str| ["<console>:", "<stdin>:", "<ipython-input"].iter().any(|start| line.starts_with(start));
+    let shell = repl || cx.stages.iter().any(|s| s.source_line.as_deref().is_some_and(typed));
     let tie = |job: &Job, key: &str| job.ties.iter().any(|(k, v)| &**k == key && !v.is_empty());
     let notebook =
         cx.app.jobs.iter().any(|j| tie(j, "spark.databricks.notebook.path") && !tie(j, "spark.databricks.job.id"));

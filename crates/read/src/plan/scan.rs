@@ -96,7 +96,9 @@ fn name_parts(name: &str, scan: &mut Scan) {
     if let Some(inside) = rest.strip_prefix("JDBCRelation(") {
         let end = closing(rest, "JDBCRelation".len());
         scan.format = "jdbc".to_owned();
-        scan.table = Some(inside[..end.saturating_sub("JDBCRelation()".len())].to_owned());
+        // A cut text may lack the bracket that closes it.
+        let table = inside.strip_suffix(&rest[end..]).unwrap_or(inside);
+        scan.table = Some(table.strip_suffix(')').unwrap_or(table).to_owned());
         scan.partitions = rest[end..].strip_prefix(" [numPartitions=").and_then(first_number);
         return;
     }

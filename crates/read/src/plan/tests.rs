@@ -632,3 +632,19 @@ fn compare(path: &Path, formatted: &str, compared: &mut usize, different: &mut V
         }
     }
 }
+
+#[test]
+fn a_relation_that_does_not_close_reaches_to_the_end() {
+    for (line, table) in [
+        ("Scan JDBCRelation(orders) [numPartitions=4] [id#1]", "orders"),
+        ("Scan JDBCRelation((SELECT 1) t) [numPartitions=4] [id#1]", "(SELECT 1) t"),
+        ("Scan JDBCRelation(orders \u{e9}\u{fffd}\u{fffd}\u{fffd}", "orders \u{e9}\u{fffd}\u{fffd}\u{fffd}"),
+    ] {
+        let plans = parse_text(&format!("== Physical Plan ==\n{line}\n"));
+        let scan = plans[0].nodes.iter().find_map(|n| match &n.op {
+            Operator::Scan(scan) => Some(scan),
+            _ => None,
+        });
+        assert_eq!(scan.and_then(|s| s.table.as_deref()), Some(table), "{line}");
+    }
+}
