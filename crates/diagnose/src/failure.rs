@@ -217,11 +217,7 @@ impl<'a> Failure<'a> {
 /// The beginning of a message, on one line.
 #[must_use]
 pub fn shortened(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default().trim();
-    match line.char_indices().nth(QUOTED) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
+    crate::words::clipped(text.lines().next().unwrap_or_default().trim(), QUOTED)
 }
 
 /// The first match of a constant pattern. Each is compiled once: that takes longer than looking.

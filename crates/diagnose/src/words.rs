@@ -40,6 +40,15 @@ pub fn a_join_kind(kind: &str) -> String {
     format!("{article} {words}")
 }
 
+/// The first `most` characters of a text; what is cut off is marked.
+#[must_use]
+pub fn clipped(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// `0, 1 and 2`.
 #[must_use]
 pub fn and(items: &[String]) -> String {

@@ -152,10 +152,7 @@ pub(super) fn list(items: &[String]) -> String {
 fn short(text: &str, width: usize) -> String {
     let text =
         text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).filter(|t| !t.contains(['(', ')'])).unwrap_or(text);
-    match text.char_indices().nth(width) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    crate::words::clipped(text, width)
 }
 
 fn exchange_name(plan: &Plan, at: usize) -> String {

@@ -13,6 +13,8 @@ const BYTES: i64 = 100 << 20;
 const FILES: i64 = 100;
 /// Share of the run that the stage must take.
 const SHARE: f64 = 0.05;
+/// Characters of a condition that a title quotes.
+const QUOTED: usize = 100;
 
 /// Looks at every filter that stands directly above a scan.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -116,8 +118,11 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, left: &[No
     let first = &left[0];
     let column = first.column.clone().unwrap_or_default();
     let files = query.files(cx, at);
-    let title =
-        format!("the filter {} is applied after reading: {}", clipped(&first.predicate), blocked(first.blocked_by));
+    let title = format!(
+        "the filter {} is applied after reading: {}",
+        words::clipped(&first.predicate, QUOTED),
+        blocked(first.blocked_by)
+    );
     let pushed = scan.pushed.clone().unwrap_or_default();
     let only_null = pushed.iter().all(|p| p.starts_with("IsNotNull(") || queries::is_not_null_only(p));
     let draft = Draft::new("FILTER_NOT_PUSHED", title)
@@ -147,13 +152,6 @@ fn blocked(blocked_by: BlockedBy) -> &'static str {
     match blocked_by {
         BlockedBy::Function => "an expression around the column",
         other => other.words(),
-    }
-}
-
-fn clipped(text: &str) -> String {
-    match text.char_indices().nth(100) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 
