@@ -71,7 +71,7 @@ pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
 fn of_text(args: &Args, file: &str) -> Result<Vec<Answer>> {
     let found = inputs::find(file, true)?.found.pop();
     let text = match found.map(|found| found.content) {
-        Some(Content::Text(text)) if !is_log(&text) => text,
+        Some(Content::Text(text)) => text,
         Some(_) => bail!("{file} is an event log: `lakescope plan --from {file}` lists its queries"),
         None => bail!("cannot read {file}: it is no text"),
     };
@@ -80,11 +80,6 @@ fn of_text(args: &Args, file: &str) -> Result<Vec<Answer>> {
         bail!("no plan in {file}: paste what df.explain() or EXPLAIN printed, with its tree");
     }
     Ok(paired(&plans, args.first))
-}
-
-/// Whether a text has the lines of an event log.
-fn is_log(text: &str) -> bool {
-    text.lines().take(3).any(|line| line.starts_with('{') && line.contains("\"Event\":\""))
 }
 
 /// Readings of the plans of a text. A final plan with the initial one behind it is one answer with
