@@ -187,9 +187,11 @@ fn budget(report: &Report) -> String {
 
 fn budget_class(budget: Budget) -> &'static str {
     match budget {
-        Budget::Wait | Budget::Few => "wait",
+        Budget::Wait => "wait",
+        Budget::Few => "few",
         Budget::Compute => "cpu",
-        Budget::Shuffle | Budget::OffCpu => "shuffle",
+        Budget::Shuffle => "shuffle",
+        Budget::OffCpu => "offcpu",
         Budget::Collect => "gc",
         Budget::Driver => "driver",
         Budget::Start => "start",
