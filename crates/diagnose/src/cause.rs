@@ -27,6 +27,7 @@ pub enum Cause {
     Heartbeat,
     DeltaClustering,
     DeltaConflict,
+    FileMissing,
     Schema,
     Analysis,
     Throttle,
@@ -63,6 +64,7 @@ impl Cause {
             Self::Heartbeat => "FAIL_HEARTBEAT",
             Self::DeltaClustering => "FAIL_DELTA_CLUSTERING",
             Self::DeltaConflict => "FAIL_DELTA_CONFLICT",
+            Self::FileMissing => "FAIL_FILE_MISSING",
             Self::Schema => "FAIL_SCHEMA",
             Self::Analysis => "FAIL_ANALYSIS",
             Self::Throttle => "FAIL_STORAGE_THROTTLE",
@@ -187,6 +189,10 @@ static WORDS: LazyLock<(RegexSet, Vec<Cause>)> = LazyLock::new(|| {
             r"(?i)access ?denied|accesscontrolexception|access control|expired ?token|token (?:is |has |was )?expired|invalid(?:accesskeyid|token|clienttokenid|authenticationtoken)|signaturedoesnotmatch|authorizationpermissionmismatch|authorization(?:failure|permission)|status code:? (?:401|403)|\b(?:401|403)\b.{0,20}(?:forbidden|unauthori[sz]ed)|\bforbidden\b|unauthori[sz]ed|gss initiate failed|unable to load (?:aws )?credentials|no aws credentials|does not have (?:permission|privilege|sufficient)|permission_denied|insufficient_p(?:ermissions|rivileges)|insufficient privileges|not authorized|kerberos|authenticationfailed|user does not have",
         ),
         (
+            Cause::FileMissing,
+            r"FILE_NOT_EXIST|FileNotFoundException|DELTA_FILE_NOT_FOUND|underlying files have been updated|(?i)the specified (?:key|blob) does not exist|\bNoSuchKey\b|BlobNotFound",
+        ),
+        (
             Cause::Schema,
             r"SchemaColumnConvertNotSupported|column cannot be converted|COLUMN_DATA_TYPE_MISMATCH|DELTA_FAILED_TO_MERGE_FIELDS|DELTA_MERGE_INCOMPATIBLE|DELTA_SCHEMA|DELTA_METADATA_MISMATCH|schema mismatch|[Ff]ailed to merge (?:fields|incompatible)|CANNOT_MERGE|INCOMPATIBLE_DATA_FOR_TABLE|[Mm]alformed (?:records?|CSV)|MALFORMED_|_corrupt_record|is not a Parquet file|[Cc]ould not read footer|CANNOT_READ_FILE_FOOTER|FAILED_READ_FILE|[Cc]orrupt (?:parquet|footer|file|block|record)|can not read value at|Expected magic number|BadRecordException|INCONSISTENT_BEHAVIOR_CROSS_VERSION\.(?:READ|WRITE)_ANCIENT|UnknownFieldException|UNKNOWN_FIELD_EXCEPTION|_LEGACY_ERROR_TEMP_2\d{3}.*schema",
         ),
@@ -245,6 +251,11 @@ fn fits(cause: Cause, incident: &Incident, text: &str, lost: bool) -> bool {
             false
         }
         Cause::Timeout | Cause::Startup | Cause::Cancelled => !is_futures_timeout(text) || cause != Cause::Timeout,
+        // Local files of Spark itself, and files that are there but cannot be opened.
+        Cause::FileMissing => {
+            let other = ["blockmgr-", "shuffle_", "(Permission denied)", "(Too many open files)", "(Is a directory)"];
+            !lost && incident.origin != Origin::Fetch && !other.iter().any(|words| text.contains(words))
+        }
         Cause::Schema | Cause::Analysis | Cause::Auth | Cause::Throttle if lost => false,
         // A python library may be named in the trace of a crashed worker: the worker's own words count.
         Cause::Python => !is_native_crash(text),

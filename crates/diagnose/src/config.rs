@@ -144,7 +144,7 @@ impl Default for Config {
             target_partition_bytes: 128 * MB,
             big_partition_bytes: 1_024 * MB,
             huge_partition_bytes: 5 * 1_024 * MB,
-            long_task_ms: 60_000,
+            long_task_ms: 5_000,
             tiny_jobs: 50,
             sched_wait_share: 0.20,
             spill_medium_bytes: 1_024 * MB,

@@ -249,6 +249,7 @@ pub fn sources(plan: &Plan, node: usize) -> Vec<String> {
     while let Some(at) = open.pop() {
         let name = match &plan.nodes[at].op {
             Operator::Scan(scan) => Some(short_source(scan)),
+            Operator::Local if &*plan.nodes[at].name == "Range" => Some("a range".to_owned()),
             Operator::Local => Some("local rows".to_owned()),
             Operator::CacheScan => Some("cached data".to_owned()),
             _ => None,

@@ -1,6 +1,7 @@
 //! How unevenly time and data are spread over the tasks of a stage.
 
 use crate::context::StageFacts;
+use crate::draft::Draft;
 use model::{Metric, Quantiles};
 
 /// Time and data of a stage's successful tasks, with the tasks that stand out.
@@ -46,10 +47,21 @@ impl Uneven {
     }
 }
 
-/// Largest value over the 75th percentile; very large when that percentile is 0.
+/// Evidence that `value` stands out: its ratio to the median and, unless that stands for the peers
+/// itself, to the 75th percentile, with the line it crossed.
+pub(crate) fn beside_peers(draft: Draft, name: &str, value: i64, q: &Quantiles, line: f64) -> Draft {
+    let over = |part: i64| value as f64 / part.max(1) as f64;
+    let draft = draft.evidence(&format!("{name}_over_median"), over(q.median), "ratio");
+    match q.peers_by_median() {
+        true => draft.over(line),
+        false => draft.evidence(&format!("{name}_over_p75"), over(q.p75), "ratio").over(line),
+    }
+}
+
+/// What the value of [`Quantiles::peers`] is, in words.
 #[must_use]
-pub fn over_p75(q: &Quantiles) -> f64 {
-    q.max as f64 / q.p75.max(1) as f64
+pub fn peers_words(q: &Quantiles) -> &'static str {
+    if q.peers_by_median() { "the median" } else { "the 75th percentile" }
 }
 
 /// Share of a stage's bytes (or other figure) in its `top` largest tasks; from quantiles alone

@@ -345,7 +345,13 @@ fn growth(cx: &Context<'_>, facts: &StageFacts<'_>, plan: &Plan) -> Option<(Stri
     let grown = candidates.filter_map(|n| {
         let inputs = plan.inputs(n);
         let rows_in = inputs.into_iter().filter_map(|i| rows_below(cx, plan, i)).max()?;
-        Some((plan.nodes[n].name.to_string(), rows_in, rows(n)?))
+        let name = match &plan.nodes[n].op {
+            Operator::Generate { .. } => {
+                crate::queries::human(plan, n).trim_start_matches("Generate rows: ").to_owned()
+            }
+            _ => plan.nodes[n].name.to_string(),
+        };
+        Some((name, rows_in, rows(n)?))
     });
     grown.max_by(|a, b| {
         let ratio = |g: &(String, i64, i64)| g.2 as f64 / g.1.max(1) as f64;

@@ -50,6 +50,26 @@ impl Quantiles {
         (self.p75 > 0).then(|| self.max as f64 / self.p75 as f64)
     }
 
+    /// What the tasks beside the heaviest have: the 75th percentile. Of at most eight tasks one or
+    /// two heavy ones are that percentile themselves; where it is close to a largest value of twice
+    /// the median, the median stands for the others.
+    #[must_use]
+    pub fn peers(&self) -> i64 {
+        if self.peers_by_median() { self.median } else { self.p75 }
+    }
+
+    /// Whether [`Quantiles::peers`] is the median.
+    #[must_use]
+    pub fn peers_by_median(&self) -> bool {
+        self.count <= 8 && self.p75 > self.max / 2 && self.median <= self.max / 2
+    }
+
+    /// Largest value over that of its peers; very large where they have nothing.
+    #[must_use]
+    pub fn max_over_peers(&self) -> f64 {
+        self.max as f64 / self.peers().max(1) as f64
+    }
+
     /// Largest value over the median; `None` when the median is 0.
     #[must_use]
     pub fn max_over_median(&self) -> Option<f64> {

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::queries;
-use model::{Bytes, CachedRdd, RemedyKind, Severity, Stage};
+use model::{Bytes, CachedRdd, Operator, RemedyKind, Severity, Stage};
 
 /// Looks at every persisted RDD.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -20,9 +20,21 @@ fn uses(stage: &Stage, rdd: u32) -> bool {
     stage.attempt == 0 && !stage.tasks.is_empty() && stage.rdds.iter().any(|r| r.id == rdd)
 }
 
+/// Whether the query that filled the cache is the only one that reads it, and reads it once:
+/// adaptive execution fills it in a stage of its own.
+fn one_query(cx: &Context<'_>, users: &[&Stage]) -> bool {
+    let Some(sql) = users.first().and_then(|s| s.sql) else { return false };
+    let reads = |s: &model::SqlExecution| s.plan().nodes.iter().filter(|n| matches!(n.op, Operator::CacheScan)).count();
+    users.iter().all(|s| s.sql == Some(sql)) && cx.app.sql(sql).is_some_and(|s| reads(s) == 1)
+}
+
 /// The stage that fills the cache is the first that uses it; with no second one it served nobody.
 fn draft(cx: &Context<'_>, rdd: &CachedRdd, users: &[&Stage]) -> Option<Draft> {
-    let [only] = users else { return None };
+    let only = match users {
+        [only] => only,
+        [first, ..] if one_query(cx, users) => first,
+        _ => return None,
+    };
     let delta = only.sql.and_then(|id| cx.app.sql(id)).is_some_and(queries::is_delta_bookkeeping);
     // A log that stops early may have been about to read it.
     if delta || queries::has_delta_frame(&only.details) || cx.app.ended_ms.is_none() {
@@ -30,8 +42,10 @@ fn draft(cx: &Context<'_>, rdd: &CachedRdd, users: &[&Stage]) -> Option<Draft> {
     }
     let held = rdd.peak_memory_bytes + rdd.peak_disk_bytes;
     let size = if held > 0 { format!("{} of cached data were", Bytes(held)) } else { "cached data was".to_owned() };
-    let title =
-        format!("{size} read by no later stage: only stage {}.{} that stored it used it", only.id, only.attempt);
+    let title = match users.len() {
+        1 => format!("{size} read by no later stage: only stage {}.{} that stored it used it", only.id, only.attempt),
+        _ => format!("{size} read by no later query: only SQL {} that stored it used it", only.sql.unwrap_or_default()),
+    };
     let pressed = cx.stages.iter().any(|s| s.sum(model::Metric::DiskSpillBytes) > 0);
     let heavy = pressed && held as f64 >= 0.2 * storage(cx);
     let mut draft = Draft::new("CACHE_UNUSED", title)

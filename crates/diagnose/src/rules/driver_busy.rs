@@ -4,7 +4,13 @@ use super::driver_gap;
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::gaps::Gap;
-use model::{Metric, Millis, RemedyKind, Severity, Share};
+use model::{Bytes, Metric, Millis, RemedyKind, Severity, Share};
+
+/// What an application takes to end by itself, ms, at most.
+const END_MS: i64 = 10_000;
+
+/// Results from which collecting them is a likely reason, bytes.
+const COLLECTED: i64 = 64 << 20;
 
 /// Adds up the times without a task that are no gap of their own.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -12,10 +18,11 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     if cx.wall_ms == 0 || cx.app.pasted.is_some() || gaps.is_empty() || driver_gap::is_interactive(cx, gaps) {
         return;
     }
-    // Start-up is counted apart, and what Spark does after the last task nobody waits for.
+    // Start-up is counted apart, and a moment after the last task is Spark's own end.
+    let counts = |g: &Gap| !g.before_all && (!g.after_all || (g.ms() >= END_MS && cx.app.ended_ms.is_some()));
     let short: Vec<&Gap> = gaps
         .iter()
-        .filter(|g| !g.before_all && !g.after_all && g.ms() <= cx.config.gap_ms && !driver_gap::is_trigger_wait(cx, g))
+        .filter(|g| counts(g) && g.ms() <= cx.config.gap_ms && !driver_gap::is_trigger_wait(cx, g))
         .collect();
     let driver: i64 = short.iter().map(|g| g.ms()).sum();
     let share = driver as f64 / cx.wall_ms as f64;
@@ -43,12 +50,11 @@ fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64, looped: bool
     let jobs = cx.app.jobs.len();
     let longest = short.iter().map(|g| g.ms()).max().unwrap_or(0);
     let result: i64 = cx.stages.iter().map(|s| s.sum(Metric::ResultBytes)).sum();
-    let title = format!(
-        "the driver alone takes {} of the run, in {} pieces of at most {}",
-        Share(share),
-        short.len(),
-        Millis(longest)
-    );
+    let pieces = match short.iter().find(|g| g.ms() * 2 >= driver) {
+        Some(gap) => format!("{} of it {}", Millis(gap.ms()), driver_gap::place(cx, gap)),
+        None => format!("in {} pieces of at most {}", short.len(), Millis(longest)),
+    };
+    let title = format!("the driver alone takes {} of the run, {pieces}", Share(share));
     let severity = if share >= 0.5 || driver >= 60_000 { Severity::Medium } else { Severity::Low };
     let draft = Draft::new("DRIVER_BUSY", title)
         .severity(if driver >= 10_000 { severity } else { Severity::Info })
@@ -61,13 +67,17 @@ fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64, looped: bool
         .evidence("jobs", jobs, "jobs")
         .evidence("result_bytes", result, "bytes")
         .not("a driver gap", format!("no piece is longer than {}", Millis(cx.config.gap_ms)));
-    let draft = match looped && result < (1 << 30) {
+    let draft = match looped {
         true => draft
             .remedy(RemedyKind::Code, "Ask one question over all items instead of one job each")
             .computed(format!("{jobs} jobs, {} of the driver's time a job", Millis(driver / jobs.max(1) as i64))),
-        false if result >= 1 << 30 => {
-            draft.remedy(RemedyKind::Code, "Write results to a table instead of collecting them to the driver")
-        }
+        false if result >= COLLECTED => draft.remedy(
+            RemedyKind::Code,
+            format!(
+                "Write results to a table instead of collecting them: {} were brought to the driver, which turns them into objects one by one",
+                Bytes(result.unsigned_abs())
+            ),
+        ),
         false => draft.remedy(
             RemedyKind::Code,
             "See what runs between the jobs: planning of long queries, single-threaded code, collected results",

@@ -267,6 +267,17 @@ fn broadcast(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
     })
 }
 
+/// Where in the run a gap lies.
+pub(super) fn place(cx: &Context<'_>, gap: &Gap) -> String {
+    let named = |job: &Job| job_line(cx, job).map_or_else(|| job.id.to_string(), |line| format!("{} ({line})", job.id));
+    let before = cx.app.jobs.iter().rfind(|j| j.submitted_ms.is_some_and(|t| t < gap.from_ms));
+    match (before, next_job(cx, gap)) {
+        (Some(job), _) if gap.after_all => format!("after job {}, the last", named(job)),
+        (_, Some(job)) => format!("before job {}", named(job)),
+        _ => "without a task".to_owned(),
+    }
+}
+
 /// Between two pieces of work: code of the driver itself.
 fn user_code(cx: &Context<'_>, gap: &Gap, before: Option<&Job>, next: Option<&Job>) -> Option<Cause> {
     let (before, next) = (before?, next?);

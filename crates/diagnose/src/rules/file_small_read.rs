@@ -49,7 +49,7 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize, scan: &Scan, files: i64
     let partitions = query.metric(cx, at, "number of partitions read").unwrap_or(0);
     let read = Files { files, bytes, partitions };
     let name = queries::short_source(scan);
-    let title = format!("{name} is read from {} files of {} on average", Count(files as u64), Bytes(average as u64));
+    let title = format!("{} files of {} on average are read for {name}", Count(files as u64), Bytes(average as u64));
     let draft = Draft::new("FILE_SMALL_READ", title)
         .fix(if read.by_partitions() { "a coarser partitioning" } else { "compacting it" })
         .estimate(facts.filter(|_| tiny).and_then(|f| estimate(cx, f, bytes)))

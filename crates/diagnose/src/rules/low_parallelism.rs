@@ -144,6 +144,7 @@ impl Cause {
         let limit = cx.conf(facts.sql, "spark.sql.files.maxPartitionBytes").and_then(|v| model::parse_bytes(v, 1));
         match () {
             () if scan.is_some_and(|s| s.format == "jdbc") => Some(Self::Jdbc),
+            () if super::skew_input::unsplittable(work) => Some(Self::Unsplittable),
             () if scan.is_some() && facts.q(Metric::InputBytes).max > 2 * limit.unwrap_or(128 << 20) => {
                 Some(Self::Unsplittable)
             }
@@ -178,7 +179,10 @@ fn remedies(draft: Draft, cx: &Context<'_>, facts: &StageFacts<'_>, cause: Optio
         Some(Cause::Coalesce(n)) => draft
             .remedy(
                 RemedyKind::Code,
-                format!("Use repartition({n}) instead of coalesce({n}) if {n} files are needed: coalesce also starves everything before it, up to the last shuffle"),
+                format!(
+                    "Use repartition({n}) instead of coalesce({n}) if {} needed: coalesce also starves everything before it, up to the last shuffle",
+                    if n == 1 { "one file is".to_owned() } else { format!("{n} files are") }
+                ),
             )
             .snippet(format!("df.repartition({n})"))
             .remedy(RemedyKind::Code, format!("Better, {wanted} partitions"))

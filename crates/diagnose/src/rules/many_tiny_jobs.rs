@@ -35,7 +35,18 @@ struct Chain<'a> {
     jobs: Vec<&'a Job>,
 }
 
-impl Chain<'_> {
+impl<'a> Chain<'a> {
+    /// Where the jobs come from: their query's call where theirs is in a thread that Spark made for
+    /// a stage of it.
+    fn place(&self, cx: &Context<'a>) -> &'a str {
+        let threads = ["$anonfun$", "run at ", "submit at "];
+        if !threads.iter().any(|t| self.call_site.starts_with(t)) {
+            return self.call_site;
+        }
+        let sql = self.jobs.iter().find_map(|j| cx.app.sql(j.sql?));
+        sql.map_or(self.call_site, |s| &s.description)
+    }
+
     /// Turns of the loop: the jobs of one query count once, as far as its shuffles (each a job of
     /// its own under adaptive execution) and the growing tries of `take` and `show` explain them.
     fn turns(&self, cx: &Context<'_>) -> u64 {
@@ -92,7 +103,7 @@ fn chain_draft(cx: &Context<'_>, chain: &Chain<'_>) -> Option<Draft> {
     let (first, last) = (chain.jobs.first()?, chain.jobs.last()?);
     let span = last.completed_ms? - first.submitted_ms?;
     let n = chain.jobs.len() as u64;
-    let call = Call::of(chain.call_site);
+    let call = Call::of(chain.place(cx));
     let title =
         format!("{} jobs of {} one after the other take {}{}", Count(n), Millis(median), Millis(span), call.words());
     let mut draft = Draft::new("MANY_TINY_JOBS", title)
@@ -102,7 +113,7 @@ fn chain_draft(cx: &Context<'_>, chain: &Chain<'_>) -> Option<Draft> {
         .over(cx.config.tiny_jobs as f64)
         .evidence("job_ms_median", median, "ms")
         .evidence("span_ms", span, "ms")
-        .evidence("call_site", chain.call_site, "")
+        .evidence("call_site", chain.place(cx), "")
         .not("too few slots", "each job waits for the one before it, not for a slot");
     draft.finding.scope.job = Some(first.id);
     draft.finding.scope.sql = first.sql;

@@ -28,6 +28,7 @@ mod fail_delta_conflict;
 mod fail_dependency;
 mod fail_disk_full;
 mod fail_fetch;
+mod fail_file_missing;
 mod fail_heartbeat;
 mod fail_serializer;
 mod fail_startup;
@@ -108,6 +109,7 @@ pub const CHECKS: &[Check] = &[
     fail_storage::check,
     fail_delta_conflict::check,
     fail_delta_clustering::check,
+    fail_file_missing::check,
     fail_analysis::check,
     fail_startup::check,
     fail_timeout::check,
@@ -212,6 +214,7 @@ pub const RULES: &[Rule] = &[
     Rule { id: "FAIL_DELTA_CLUSTERING", meaning: "clustering does not allow the statement" },
     Rule { id: "FAIL_STARTUP", meaning: "the application did not get going" },
     Rule { id: "FAIL_ANALYSIS", meaning: "Spark refused the statement before any task ran" },
+    Rule { id: "FAIL_FILE_MISSING", meaning: "a file was gone when a task opened it" },
     Rule { id: "FAIL_SCHEMA", meaning: "data or schema do not fit the statement" },
     Rule { id: "FAIL_CODE", meaning: "the user's code threw" },
     Rule { id: "BAD_EXECUTOR", meaning: "tasks fail on some executors and succeed on the others" },

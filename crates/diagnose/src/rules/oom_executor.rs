@@ -249,7 +249,7 @@ fn filling(f: &Failure<'_>, text: &str) -> Filling {
 fn skewed(f: &Failure<'_>) -> Option<Filling> {
     let (stage, attempt) = f.first.stage?;
     let read = f.cx.stage(stage, attempt)?.q(Metric::ShuffleReadBytes);
-    (read.max >= f.cx.config.skew_min_bytes && read.max_over_p75()? >= 2.0 * f.cx.config.skew_ratio).then_some(
+    (read.max >= f.cx.config.skew_min_bytes && read.max_over_peers() >= 2.0 * f.cx.config.skew_ratio).then_some(
         Filling {
             name: "skew",
             what: "handling one partition far above the rest",

@@ -4,7 +4,7 @@ use crate::cause::Cause;
 use crate::context::Context;
 use crate::draft::{Draft, Findings};
 use crate::failure::{self, Failure, has_any};
-use model::{Confidence, RemedyKind};
+use model::{Confidence, Operator, RemedyKind};
 
 /// Looks at Python workers.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
@@ -24,14 +24,39 @@ fn python(f: &Failure<'_>) -> Draft {
         draft =
             draft.sure(Confidence::Medium, "the worker left no word of its own; its stderr or the kernel log has it");
     }
-    let batch =
-        f.cx.app
-            .conf("spark.sql.execution.arrow.maxRecordsPerBatch")
-            .and_then(|v| v.parse::<i64>().ok())
-            .unwrap_or(10_000);
+    let draft = draft
+        .not(
+            "a missing module or another Python version",
+            "no ModuleNotFoundError and no version message stands in the traceback",
+        )
+        .not("a crash in a native library", "no segmentation fault is reported");
+    let draft = match by_row(f) {
+        true => draft.remedy(RemedyKind::Code, "See what the function keeps from row to row (a cache, a list, a model loaded for each call): it gets one row at a time, so no batch is too large"),
+        false => smaller_batches(f, draft),
+    };
     draft
-        .not("a missing module or another Python version", "no ModuleNotFoundError and no version message stands in the traceback")
-        .not("a crash in a native library", "no segmentation fault is reported")
+        .remedy(
+            RemedyKind::Conf,
+            "Give Python its own room: spark.executor.pyspark.memory, or a larger spark.executor.memoryOverhead",
+        )
+        .useless("a larger spark.executor.memory", "it is the JVM's heap; Python lives outside it")
+        .confirm("resident memory of the Python workers; no more crashed workers")
+}
+
+/// Whether the plan shows that every Python function of the failing stage gets single rows.
+fn by_row(f: &Failure<'_>) -> bool {
+    let at = f.first.stage.and_then(|(stage, attempt)| f.cx.stage(stage, attempt));
+    let mut functions = at.into_iter().flat_map(|s| s.operators()).filter_map(|(_, node)| match node.op {
+        Operator::Python { row_at_a_time, .. } => Some(row_at_a_time),
+        _ => None,
+    });
+    functions.next().is_some_and(|first| first && functions.all(|by_row| by_row))
+}
+
+fn smaller_batches(f: &Failure<'_>, draft: Draft) -> Draft {
+    let set = f.cx.app.conf("spark.sql.execution.arrow.maxRecordsPerBatch").and_then(|v| v.parse::<i64>().ok());
+    let batch = set.unwrap_or(10_000);
+    draft
         .evidence("arrow_records_per_batch", batch, "rows")
         .remedy(
             RemedyKind::Conf,
@@ -39,7 +64,4 @@ fn python(f: &Failure<'_>) -> Draft {
         )
         .computed(format!("a tenth of {batch} (10000 × target row bytes / observed row bytes, where rows are known)"))
         .remedy(RemedyKind::Code, "Process iterators of batches (mapInPandas, Iterator[pd.Series]) instead of whole groups; applyInPandas holds a whole group in memory")
-        .remedy(RemedyKind::Conf, "Give Python its own room: spark.executor.pyspark.memory, or a larger spark.executor.memoryOverhead")
-        .useless("a larger spark.executor.memory", "it is the JVM's heap; Python lives outside it")
-        .confirm("resident memory of the Python workers; no more crashed workers")
 }

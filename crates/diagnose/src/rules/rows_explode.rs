@@ -34,6 +34,7 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize) -> Option<Draft> {
         return None;
     }
     let name = queries::human(query.plan, at);
+    let name = name.strip_prefix("Generate rows: ").unwrap_or(&name);
     let title = format!("{name} makes {} rows of {}: {}", Count(out as u64), Count(most.max(0) as u64), Factor(ratio));
     let facts = query.stage_of(cx, at);
     let share = facts.map_or(0.0, |f| f.wall_ms as f64 / cx.base_wall_ms().max(1) as f64);
@@ -49,7 +50,10 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize) -> Option<Draft> {
     for (side, rows) in ["left_rows", "right_rows"].iter().zip(&inputs).filter(|_| inputs.len() == 2) {
         draft = draft.evidence(side, *rows, "rows");
     }
-    let draft = query.place_node(cx, at, draft).not("a cartesian product", "the operator has a key or a generator");
+    let draft = query
+        .place_node(cx, at, draft)
+        .explained_by(&["SKEW_EXPLODE"])
+        .not("a cartesian product", "the operator has a key or a generator");
     Some(with_remedies(cx, query, at, draft, out))
 }
 

@@ -3,12 +3,11 @@
 
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
-use crate::uneven::over_p75;
-use crate::words;
+use crate::uneven::beside_peers;
 use crate::work::Operation;
 use model::{Confidence, Count, Factor, Metric, Millis, RemedyKind};
 
-/// Looks at every stage that reads a shuffle.
+/// Looks at every stage.
 pub fn check(cx: &Context<'_>, out: &mut Findings) {
     for facts in &cx.stages {
         if let Some(draft) = stage(cx, facts) {
@@ -59,13 +58,19 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let uneven = facts.uneven();
     let (d, read) = (uneven.duration, uneven.read);
     let duration = uneven.slowest.map_or(d.max, |row| facts.stage.tasks.value(Metric::DurationMs, row));
-    let slow = duration as f64 >= cx.config.skew_ratio * uneven.warm.p75 as f64;
+    let slow = duration as f64 >= cx.config.skew_ratio * uneven.warm.peers() as f64;
     let tiny = d.median < 50 && facts.wall_ms < 5_000;
-    let normal_bytes = read.max > 0 && over_p75(&read) < 3.0;
-    if facts.n < 4 || !slow || tiny || !normal_bytes || !cx.above_noise(facts, duration - uneven.warm.p75) {
+    // What a stage makes rows of is a shuffle, a source, or nothing that has a size.
+    let bytes = if read.max > 0 { read } else { facts.q(Metric::InputBytes) };
+    let normal_bytes = bytes.max_over_peers() < 3.0;
+    if facts.n < 4 || !slow || tiny || !normal_bytes || !cx.above_noise(facts, duration - uneven.warm.peers()) {
         return None;
     }
     let how = multiplies(cx, facts)?;
+    // A filter leaves more of one split of a source than of another: only an operator multiplies.
+    if read.max == 0 && how.operator.is_none() {
+        return None;
+    }
     if super::straggler_node::slow_executor_of(cx, facts, uneven.slowest?).is_some() {
         return None;
     }
@@ -96,12 +101,12 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64, how: &Multipli
         Millis(duration),
         Millis(d.median)
     );
-    let mut draft = Draft::new("SKEW_EXPLODE", title)
+    let draft = Draft::new("SKEW_EXPLODE", title)
         .at_stage(facts)
         .estimate(estimate(cx, facts, duration))
-        .figures(facts, &[Metric::DurationMs, Metric::ShuffleReadBytes, how.metric])
-        .evidence("read_max_over_p75", over_p75(&facts.uneven().read), "ratio")
-        .over(3.0);
+        .figures(facts, &[Metric::DurationMs, Metric::ShuffleReadBytes, how.metric]);
+    let read = facts.uneven().read;
+    let mut draft = beside_peers(draft, "read_max", read.max, &read, 3.0);
     if let Some((rows_in, rows_out)) = how.rows {
         draft = draft
             .evidence("rows_in", rows_in, "rows")
@@ -118,16 +123,16 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64, how: &Multipli
         draft = draft.at_node(label.clone());
     }
     let draft = draft.not("slow executor", "its executor's other tasks are as fast as everybody's");
-    remedies(draft, work.operation, work.key_words())
+    remedies(draft, facts, work.operation, work.key_words())
 }
 
 fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, duration: i64) -> Option<model::Estimate> {
-    let normal = facts.uneven().duration.p75;
+    let normal = facts.uneven().duration.peers();
     let changed = cx.durations(facts).into_iter().map(|d| if d == duration { normal.max(1) } else { d });
-    cx.estimate(facts, changed.collect(), "the task whose rows multiply as long as three quarters of its peers")
+    cx.estimate(facts, changed.collect(), "the task whose rows multiply as long as its peers")
 }
 
-fn remedies(draft: Draft, operation: Operation, keys: Option<String>) -> Draft {
+fn remedies(draft: Draft, facts: &StageFacts<'_>, operation: Operation, keys: Option<String>) -> Draft {
     let keys = keys.unwrap_or_else(|| "the key".to_owned());
     let draft = match operation {
         Operation::Join => draft
@@ -136,9 +141,21 @@ fn remedies(draft: Draft, operation: Operation, keys: Option<String>) -> Draft {
             .remedy(RemedyKind::Sql, format!("Treat a default value of {keys} apart, or add a condition to the join that tells its rows apart")),
         _ => draft.remedy(RemedyKind::Sql, "Filter or aggregate before the rows multiply, and select only the columns that are used after it"),
     };
-    let joins = words::count(1, "task");
+    let draft = match operation {
+        Operation::Join => {
+            draft.useless("salting alone", "the number of pairs stays the same; it only leaves one task")
+        }
+        _ => {
+            let tasks = (facts.slots.round() as usize).max(1) * 3;
+            draft
+                .remedy(
+                    RemedyKind::Code,
+                    "Spread the rows before they multiply: those that become many lie side by side in one task",
+                )
+                .snippet(format!("df.repartition({tasks})   // before the explode"))
+        }
+    };
     draft
         .useless("adaptive skew handling", "it compares bytes read, and those are even")
-        .useless("salting alone", format!("the number of pairs stays the same; it only leaves {joins}"))
         .confirm("rows written by the largest task over the median")
 }

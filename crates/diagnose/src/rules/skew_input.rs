@@ -2,7 +2,7 @@
 
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
-use crate::uneven::{over_p75, top_share};
+use crate::uneven::{beside_peers, peers_words, top_share};
 use crate::work::Work;
 use crate::{sizing, words};
 use model::{Bytes, Confidence, Metric, Millis, RemedyKind, Share};
@@ -20,16 +20,16 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let c = cx.config;
     let input = facts.q(Metric::InputBytes);
     let d = facts.uneven().duration;
-    if facts.n < 4 || input.max < c.skew_min_bytes || over_p75(&input) < c.skew_ratio {
+    if facts.n < 4 || input.max < c.skew_min_bytes || input.max_over_peers() < c.skew_ratio {
         return None;
     }
     let tasks = &facts.stage.tasks;
     let row = tasks.successful().max_by_key(|&r| tasks.value(Metric::InputBytes, r));
     let duration = row.map_or(d.max, |r| tasks.value(Metric::DurationMs, r));
-    if (duration as f64) < c.skew_ratio * d.p75 as f64 || !cx.above_noise(facts, duration - d.p75) {
+    if (duration as f64) < c.skew_ratio * d.peers() as f64 || !cx.above_noise(facts, duration - d.peers()) {
         return None;
     }
-    let estimate = even(cx, facts, input.max, input.p75, duration);
+    let estimate = even(cx, facts, input.max, input.peers(), duration);
     let saved = estimate.as_ref().map_or(i64::MAX, |e| e.saved_ms);
     if input.sum < c.target_partition_bytes && saved < c.medium_ms {
         return None;
@@ -45,14 +45,13 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
         Millis(d.median),
         cause(cx, facts, work).map(|c| format!(": {c}")).unwrap_or_default(),
     );
-    let mut draft = Draft::new("SKEW_INPUT", title)
+    let draft = Draft::new("SKEW_INPUT", title)
         .at_stage(facts)
         .estimate(estimate)
         .fix("even input splits")
-        .figures(facts, &[Metric::DurationMs, Metric::InputBytes, Metric::InputRecords])
-        .evidence("input_max_over_p75", over_p75(&input), "ratio")
-        .over(c.skew_ratio)
-        .evidence("max_over_p75", duration as f64 / d.p75.max(1) as f64, "ratio")
+        .figures(facts, &[Metric::DurationMs, Metric::InputBytes, Metric::InputRecords]);
+    let draft = beside_peers(draft, "input_max", input.max, &input, c.skew_ratio);
+    let mut draft = beside_peers(draft, "max", duration, &d, c.skew_ratio)
         .evidence("share_of_top_1", share, "share")
         .not("slow executor", format!("the slow task holds {} of the input", Share(share)))
         .not("key skew", "the stage reads a source here, no shuffle");
@@ -60,8 +59,8 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     Some(remedies(cx, draft, facts, work))
 }
 
-fn even(cx: &Context<'_>, facts: &StageFacts<'_>, max: i64, p75: i64, duration: i64) -> Option<model::Estimate> {
-    let pieces = sizing::ceil_div(max, p75.max(1)).clamp(2, 512);
+fn even(cx: &Context<'_>, facts: &StageFacts<'_>, max: i64, peers: i64, duration: i64) -> Option<model::Estimate> {
+    let pieces = sizing::ceil_div(max, peers.max(1)).clamp(2, 512);
     let mut durations = cx.durations(facts);
     let at = durations.iter().rposition(|&d| d == duration)?;
     let heavy = durations.remove(at);
@@ -70,7 +69,7 @@ fn even(cx: &Context<'_>, facts: &StageFacts<'_>, max: i64, p75: i64, duration: 
 }
 
 /// Formats and codecs of which a file is one task whatever its size.
-fn unsplittable(work: &Work) -> bool {
+pub(super) fn unsplittable(work: &Work) -> bool {
     let Some(scan) = &work.scan else { return false };
     let place = scan.location.as_deref().unwrap_or_default().to_ascii_lowercase();
     let packed = [".gz", ".zip", ".gzip", ".xml"].iter().any(|end| place.contains(end));
@@ -114,5 +113,5 @@ fn remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, work: &Work)
     draft
         .computed(format!("{} × {}", words::counted(slots.unsigned_abs(), "slot"), spread / slots))
         .useless("salting a key", "the unevenness is in the files, before any key is looked at")
-        .confirm("input of the largest task over the 75th percentile")
+        .confirm(format!("input of the largest task over {}", peers_words(&facts.q(Metric::InputBytes))))
 }

@@ -3,7 +3,7 @@
 
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
-use crate::uneven::{over_p75, top_share};
+use crate::uneven::{beside_peers, peers_words, top_share};
 use crate::work::{JoinWork, Operation, Work};
 use crate::{sizing, words};
 use model::{
@@ -44,8 +44,10 @@ pub struct Skew {
     pub duration_ms: i64,
     /// Largest value of `metric`.
     pub max: i64,
-    /// Its 75th percentile.
-    pub p75: i64,
+    /// What the other tasks have, and how that is measured.
+    pub peers: i64,
+    /// `the 75th percentile`, or `the median` of few tasks.
+    pub peers_are: &'static str,
     /// Its median.
     pub median: i64,
     /// Ten times the median or more.
@@ -59,31 +61,40 @@ impl Skew {
         let c = cx.config;
         let uneven = facts.uneven();
         let (d, read, records) = (uneven.duration, uneven.read, uneven.records);
-        let bytes_skewed = read.max >= c.skew_min_bytes && over_p75(&read) >= c.skew_ratio;
-        let records_skewed = records.max >= c.skew_min_records && over_p75(&records) >= c.skew_ratio;
+        let bytes_skewed = read.max >= c.skew_min_bytes && read.max_over_peers() >= c.skew_ratio;
+        let records_skewed = records.max >= c.skew_min_records && records.max_over_peers() >= c.skew_ratio;
         let (metric, q, row) = match (bytes_skewed, records_skewed) {
             (true, _) => (Metric::ShuffleReadBytes, read, uneven.largest),
             (false, true) => (Metric::ShuffleRecordsRead, records, uneven.fullest),
             (false, false) => return None,
         };
         let duration_ms = row.map_or(d.max, |row| facts.stage.tasks.value(Metric::DurationMs, row));
-        let slow = duration_ms as f64 >= c.skew_ratio * d.p75 as f64;
+        let slow = duration_ms as f64 >= c.skew_ratio * d.peers() as f64;
         let tiny = d.median < 50 && facts.wall_ms < 5_000;
         if facts.n < 4 || !slow || tiny || !spread_by_key(facts.work(cx)) {
             return None;
         }
-        if !cx.above_noise(facts, duration_ms - d.p75) || explodes(cx, facts) {
+        if !cx.above_noise(facts, duration_ms - d.peers()) || explodes(cx, facts) {
             return None;
         }
         let severe = duration_ms as f64 > c.skew_severe_ratio * d.median as f64
             || q.max as f64 > c.skew_severe_ratio * q.median as f64;
-        Some(Self { metric, row, duration_ms, max: q.max, p75: q.p75, median: q.median, severe })
+        Some(Self {
+            metric,
+            row,
+            duration_ms,
+            max: q.max,
+            peers: q.peers(),
+            peers_are: peers_words(&q),
+            median: q.median,
+            severe,
+        })
     }
 
     /// Pieces that make the heavy task as large as its neighbours.
     #[must_use]
     pub fn pieces(&self) -> i64 {
-        sizing::ceil_div(self.max, self.p75.max(1)).clamp(2, 512)
+        sizing::ceil_div(self.max, self.peers.max(1)).clamp(2, 512)
     }
 
     /// What the heavy task is cut down to: from twice 64 MiB on a join's task to the size that
@@ -94,7 +105,7 @@ impl Skew {
             Metric::ShuffleReadBytes if self.max >= 2 * PIECE && work.operation == Operation::Join => {
                 self.median.max(PIECE)
             }
-            _ => self.p75.max(1),
+            _ => self.peers.max(1),
         }
     }
 
@@ -116,7 +127,7 @@ fn spread_by_key(work: &Work) -> bool {
 
 /// Rows that multiply explain more than bytes that differ by less than three times.
 fn explodes(cx: &Context<'_>, facts: &StageFacts<'_>) -> bool {
-    over_p75(&facts.uneven().read) < 3.0 && super::skew_explode::multiplies(cx, facts).is_some()
+    facts.uneven().read.max_over_peers() < 3.0 && super::skew_explode::multiplies(cx, facts).is_some()
 }
 
 fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew, nulls: bool) -> Draft {
@@ -161,7 +172,7 @@ fn title(facts: &StageFacts<'_>, skew: &Skew, work: &Work) -> String {
 /// is a few times larger may hold several that met by chance.
 fn cause(skew: &Skew, work: &Work, share: f64) -> String {
     let keys = work.key_words().unwrap_or_else(|| "the key".to_owned());
-    let one = skew.max >= 5 * skew.p75.max(1);
+    let one = skew.max >= 5 * skew.peers.max(1);
     let (who, verb) = match (one, work.partitioning()) {
         (_, Some(Partitioning::Range)) => (format!("one range of {keys}"), "holds"),
         (true, _) => (format!("one value of {keys}"), "holds"),
@@ -177,24 +188,19 @@ fn cause(skew: &Skew, work: &Work, share: f64) -> String {
 
 fn evidence(draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
     let uneven = facts.uneven();
-    let mut draft = draft
-        .figures(
-            facts,
-            &[
-                Metric::DurationMs,
-                Metric::RunMs,
-                Metric::GcMs,
-                Metric::ShuffleReadBytes,
-                Metric::ShuffleRecordsRead,
-                Metric::PeakExecutionBytes,
-            ],
-        )
-        .evidence("max_over_median", skew.duration_ms as f64 / uneven.duration.median.max(1) as f64, "ratio")
-        .evidence("max_over_p75", skew.duration_ms as f64 / uneven.duration.p75.max(1) as f64, "ratio")
-        .over(1.5)
-        .evidence("read_max_over_median", skew.max as f64 / skew.median.max(1) as f64, "ratio")
-        .evidence("read_max_over_p75", skew.max as f64 / skew.p75.max(1) as f64, "ratio")
-        .over(1.5)
+    let draft = draft.figures(
+        facts,
+        &[
+            Metric::DurationMs,
+            Metric::RunMs,
+            Metric::GcMs,
+            Metric::ShuffleReadBytes,
+            Metric::ShuffleRecordsRead,
+            Metric::PeakExecutionBytes,
+        ],
+    );
+    let draft = beside_peers(draft, "max", skew.duration_ms, &uneven.duration, 1.5);
+    let mut draft = beside_peers(draft, "read_max", skew.max, &facts.q(skew.metric), 1.5)
         .evidence("stage_wall_ms", facts.wall_ms, "ms")
         .evidence("stage_floor_ms", skew.duration_ms, "ms")
         .evidence("stage_floor_share", skew.duration_ms as f64 / facts.wall_ms.max(1) as f64, "share")
@@ -211,9 +217,8 @@ fn evidence(draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
 }
 
 fn exclusions(draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
-    let ratio = Factor(skew.max as f64 / skew.p75.max(1) as f64);
-    let draft = draft
-        .not("slow executor", format!("the slow task reads {ratio} what three quarters of its peers read at most"));
+    let ratio = Factor(skew.max as f64 / skew.peers.max(1) as f64);
+    let draft = draft.not("slow executor", format!("the slow task reads {ratio} {}", skew.peers_are));
     let mut draft = match others_on_executor(facts, skew) {
         Some(median) => draft.not(
             "slow executor",
@@ -282,7 +287,7 @@ fn estimate(cx: &Context<'_>, facts: &StageFacts<'_>, skew: &Skew, work: &Work) 
     let split = |target: i64| split_tasks(cx, facts, skew, target.max(1), extra);
     let method = format!("the heavy tasks in pieces of {}, on the recorded slots", skew.shown(target));
     let mut estimate = cx.estimate(facts, split(target), &method)?;
-    let best = cx.estimate(facts, split(skew.p75), &method)?;
+    let best = cx.estimate(facts, split(skew.peers), &method)?;
     estimate.saved_ms_high = estimate.saved_ms_high.max(best.saved_ms);
     if estimate.saved_ms == 0 {
         estimate.method = format!(
@@ -334,8 +339,9 @@ fn remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &Skew)
         )
         .useless("more shuffle partitions", "all rows of one key stay in one task whatever their number")
         .confirm(format!(
-            "shuffle read of the largest task over the 75th percentile: now {}, below 1.5 × when cured",
-            Factor(skew.max as f64 / skew.p75.max(1) as f64)
+            "shuffle read of the largest task over {}: now {}, below 1.5 × when cured",
+            skew.peers_are,
+            Factor(skew.max as f64 / skew.peers.max(1) as f64)
         ))
 }
 
@@ -376,7 +382,7 @@ fn join_remedies(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &
 fn split_already(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &Skew) -> Draft {
     let maps = map_tasks(cx, facts);
     let outputs = maps.map_or_else(|| "the map tasks".to_owned(), |n| words::count(n as u64, "map task"));
-    let wanted = sizing::ceil_div(skew.max, skew.p75.max(1)) * maps.unwrap_or(1) as i64;
+    let wanted = sizing::ceil_div(skew.max, skew.peers.max(1)) * maps.unwrap_or(1) as i64;
     let input = writer(cx, facts).map_or(0, |w| w.sum(Metric::InputBytes));
     let draft = draft.remedy(
         RemedyKind::Conf,
@@ -391,9 +397,9 @@ fn split_already(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>, skew: &
             .computed(format!(
                 "{} of input / {wanted} tasks, for pieces of {}",
                 Bytes(input.unsigned_abs()),
-                skew.shown(skew.p75)
+                skew.shown(skew.peers)
             )),
-        false => draft.computed(format!("{} over {} a piece", skew.shown(skew.max), skew.shown(skew.p75))),
+        false => draft.computed(format!("{} over {} a piece", skew.shown(skew.max), skew.shown(skew.peers))),
     }
 }
 
@@ -470,7 +476,7 @@ fn salted_join(draft: Draft, skew: &Skew, join: &JoinWork) -> Draft {
             k - 1,
             on.join(" AND ")
         ))
-        .computed(format!("{} / {} (largest task over the 75th percentile)", skew.shown(skew.max), skew.shown(skew.p75)))
+        .computed(format!("{} / {} (largest task over {})", skew.shown(skew.max), skew.shown(skew.peers), skew.peers_are))
 }
 
 /// The join as written with the heavy side first.
@@ -497,9 +503,10 @@ fn aggregate_remedies(draft: Draft, skew: &Skew, work: &Work) -> Draft {
         .remedy(RemedyKind::Sql, format!("Aggregate in two steps, first by key and a salt of {k} values, then by key"))
         .snippet(two_steps(work, k))
         .computed(format!(
-            "{} / {} (largest task over the 75th percentile)",
+            "{} / {} (largest task over {})",
             skew.shown(skew.max),
-            skew.shown(skew.p75)
+            skew.shown(skew.peers),
+            skew.peers_are
         ));
     draft.useless("adaptive skew handling", "it splits joins only; a groupBy must see a key in one task")
 }
@@ -580,7 +587,7 @@ fn window_remedies(draft: Draft, skew: &Skew, work: &Work) -> Draft {
         .snippet(format!(
             "SELECT *, row_number() OVER (PARTITION BY {keys} ORDER BY …) AS rank FROM (\n  SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {keys}, pmod(hash(*), {k}) ORDER BY …) AS part_rank FROM <input>)\n  WHERE part_rank <= n)"
         ))
-        .computed(format!("{} / {} (largest task over the 75th percentile)", skew.shown(skew.max), skew.shown(skew.p75)))
+        .computed(format!("{} / {} (largest task over {})", skew.shown(skew.max), skew.shown(skew.peers), skew.peers_are))
         .useless("adaptive skew handling", "it splits joins only; a window must see a key in one task")
 }
 
@@ -592,7 +599,7 @@ fn unknown_remedies(draft: Draft, skew: &Skew, work: &Work) -> Draft {
             RemedyKind::Code,
             format!("Add a random part of {k} values to {keys}, do the work by both, then put the parts together by {keys} alone; which operation it is, is not in what was read"),
         )
-        .computed(format!("{} / {} (largest task over the 75th percentile)", skew.shown(skew.max), skew.shown(skew.p75)))
+        .computed(format!("{} / {} (largest task over {})", skew.shown(skew.max), skew.shown(skew.peers), skew.peers_are))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 use super::skew_key::Skew;
 use crate::context::{Context, StageFacts};
 use crate::draft::{Draft, Findings};
+use crate::uneven::beside_peers;
 use crate::words;
 use crate::work::{JoinWork, Operation, Work};
 use model::{Confidence, Factor, Metric, Millis, RemedyKind, Severity, Share, Side};
@@ -99,11 +100,9 @@ fn title(facts: &StageFacts<'_>, skew: &Skew, nulls: &Nulls) -> String {
 
 fn evidence(draft: Draft, facts: &StageFacts<'_>, skew: &Skew, nulls: &Nulls) -> Draft {
     let uneven = facts.uneven();
-    let draft = draft
-        .figures(facts, &[Metric::DurationMs, Metric::ShuffleReadBytes, Metric::ShuffleRecordsRead])
-        .evidence("max_over_median", skew.duration_ms as f64 / uneven.duration.median.max(1) as f64, "ratio")
-        .evidence("max_over_p75", skew.duration_ms as f64 / uneven.duration.p75.max(1) as f64, "ratio")
-        .evidence("read_max_over_p75", skew.max as f64 / skew.p75.max(1) as f64, "ratio")
+    let draft = draft.figures(facts, &[Metric::DurationMs, Metric::ShuffleReadBytes, Metric::ShuffleRecordsRead]);
+    let draft = beside_peers(draft, "max", skew.duration_ms, &uneven.duration, 1.5);
+    let draft = beside_peers(draft, "read_max", skew.max, &facts.q(skew.metric), 1.5)
         .evidence("stage_wall_ms", facts.wall_ms, "ms")
         .evidence("stage_floor_ms", skew.duration_ms, "ms");
     match nulls.share {
@@ -187,8 +186,9 @@ fn remedies(draft: Draft, skew: &Skew, nulls: &Nulls, work: &Work) -> Draft {
         .useless("dropping the rows with a NULL key", "an outer join must return them: the result would lose rows")
         .useless("more executors", format!("the one task still runs {} on one slot", Millis(skew.duration_ms)))
         .confirm(format!(
-            "shuffle read of the largest task over the 75th percentile: now {}, below 1.5 × when cured",
-            Factor(skew.max as f64 / skew.p75.max(1) as f64)
+            "shuffle read of the largest task over {}: now {}, below 1.5 × when cured",
+            skew.peers_are,
+            Factor(skew.max as f64 / skew.peers.max(1) as f64)
         ))
 }
 

@@ -30,8 +30,8 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let uneven = out.max >= 5 * out.median.max(1) && small * 2 >= facts.n && out.max >= SMALL;
     let row = tasks.successful().max_by_key(|&r| tasks.value(Metric::OutputBytes, r))?;
     let duration = tasks.value(Metric::DurationMs, row);
-    let slow = duration as f64 >= cx.config.skew_ratio * d.p75 as f64;
-    if !(few || uneven) || !slow || !cx.above_noise(facts, duration - d.p75) {
+    let slow = duration as f64 >= cx.config.skew_ratio * d.peers() as f64;
+    if !(few || uneven) || !slow || !cx.above_noise(facts, duration - d.peers()) {
         return None;
     }
     let title = format!(

@@ -72,7 +72,7 @@ fn spread(facts: &StageFacts<'_>, metric: Metric) -> (Option<usize>, bool) {
 
 /// From quantiles: where three quarters of the tasks spilled nothing, few spilled all.
 fn guess(facts: &StageFacts<'_>, metric: Metric) -> (Option<usize>, bool) {
-    (None, facts.q(metric).p75 == 0 && facts.n >= 4)
+    (None, facts.q(metric).peers() == 0 && facts.n >= 4)
 }
 
 /// Photon's own counters.
@@ -110,9 +110,12 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, spill: &Spill) -> Draft {
             ],
         )
         .evidence("pattern", if spill.skewed { "skewed" } else { "even" }, "")
-        .evidence("spill_disk_total_bytes", spill.disk, "bytes")
-        .evidence("spill_share_of_read", spill.disk as f64 / facts.bytes_read().max(1) as f64, "share")
-        .over(cx.config.spill_share);
+        .evidence("spill_disk_total_bytes", spill.disk, "bytes");
+    // Rows that are made in the stage itself are not read.
+    let share = spill.disk as f64 / facts.bytes_read().max(1) as f64;
+    if share < 100.0 {
+        draft = draft.evidence("spill_share_of_read", share, "share").over(cx.config.spill_share);
+    }
     if let Some(tasks) = spill.tasks {
         draft = draft.evidence("tasks_that_spilled", tasks, "tasks");
     }
@@ -218,19 +221,22 @@ fn of_skew(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
         Some(memory) => memory.restore_defaults(cx, draft, needed),
         None => draft.useless("more memory", "the heavy task stays in front of all others"),
     };
-    draft
+    let draft = draft
         .explained_by(&["SKEW_NULL_KEY", "SKEW_KEY", "SKEW_INPUT", "SKEW_EXPLODE"])
         .fix("curing the skew")
         .remedy(RemedyKind::Sql, "Cure the skew: the spill is that of its heavy task")
-        .useless("fewer partitions", "each would hold more, the heavy one too")
-        .useless(
-            "more shuffle partitions",
-            format!(
-                "rows of one key stay together: the largest task reads {} the 75th percentile",
-                Factor(read.max as f64 / read.p75.max(1) as f64)
-            ),
-        )
-        .confirm("spill (disk) of the largest task: 0")
+        .confirm("spill (disk) of the largest task: 0");
+    if read.max == 0 {
+        return draft;
+    }
+    draft.useless("fewer partitions", "each would hold more, the heavy one too").useless(
+        "more shuffle partitions",
+        format!(
+            "rows of one key stay together: the largest task reads {} {}",
+            Factor(read.max_over_peers()),
+            crate::uneven::peers_words(&read)
+        ),
+    )
 }
 
 /// Execution memory that the task needed that spilled most, bytes.

@@ -110,8 +110,8 @@ fn memory_of(app: &Application, slots: i64) -> (i64, i64) {
 
 /// Share of the bytes that the largest task has beyond the usual one.
 fn hot_share(read: &Quantiles) -> f64 {
-    match read.max_over_p75() {
-        Some(ratio) if ratio < 1.5 => 0.0,
+    match read.max_over_peers() {
+        ratio if ratio < 1.5 => 0.0,
         _ => (read.max - read.median) as f64 / read.sum.max(1) as f64,
     }
 }

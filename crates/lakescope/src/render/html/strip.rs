@@ -18,7 +18,7 @@ pub fn strips(stage: &Stage, app: Option<&Application>) -> String {
     let mut html = strip(stage, app, Metric::DurationMs, "duration");
     for (metric, name) in [(Metric::ShuffleReadBytes, "shuffle read"), (Metric::InputBytes, "input")] {
         let q = stage.quantiles(metric);
-        if q.max > 1 << 20 && q.max_over_p75().is_none_or(|ratio| ratio >= SLOW) {
+        if q.max > 1 << 20 && q.max_over_peers() >= SLOW {
             html.push_str(&strip(stage, app, metric, name));
         }
     }
@@ -47,8 +47,9 @@ fn strip(stage: &Stage, app: Option<&Application>, metric: Metric, name: &str) -
     }
     let scale = Scale::over(first.0, last.0);
     let q = stage.quantiles(metric);
-    let limit = (q.p75 as f64 * SLOW) as i64;
-    let slow: Vec<_> = rows.iter().rev().take(MOST_MARKED).filter(|(v, _)| *v > limit && q.p75 > 0).copied().collect();
+    let limit = (q.peers() as f64 * SLOW) as i64;
+    let slow: Vec<_> =
+        rows.iter().rev().take(MOST_MARKED).filter(|(v, _)| *v > limit && q.peers() > 0).copied().collect();
     let usual = &rows[..rows.len() - slow.len()];
     let svg = format!(
         "{}{}{}{}",
