@@ -46,6 +46,7 @@ impl Blame {
         let mut builder = Builder { app, incidents: &incidents, causes, troubles: Vec::new() };
         builder.group();
         builder.attach_quotes();
+        builder.quotes_alone();
         builder.sort();
         builder.chain();
         builder.mark_fatal();
@@ -236,6 +237,21 @@ impl Builder<'_> {
         }
     }
 
+    /// A paste of nothing but work that was stopped, or of an abort that names no reason: there is
+    /// no other trouble to tell.
+    fn quotes_alone(&mut self) {
+        if !self.troubles.is_empty() || self.app.pasted.is_none() {
+            return;
+        }
+        let stopped = self.causes.iter().position(|&c| c == Some(Cause::Cancelled));
+        let aborted = || self.incidents.iter().position(|i| is_quote(i) && !i.message.is_empty());
+        let alone = stopped.map(|at| (at, Cause::Cancelled)).or_else(|| Some((aborted()?, Cause::Code)));
+        if let Some((at, cause)) = alone {
+            let trouble = self.open(cause);
+            self.troubles[trouble].members.push(at);
+        }
+    }
+
     /// Jobs that were stopped with their context make one trouble; other records only quote it.
     fn add_shutdown(&mut self, at: usize) {
         let known = self.troubles.iter().position(|t| t.cause == Cause::Cancelled);
@@ -265,7 +281,8 @@ impl Builder<'_> {
         let by_cause = || self.troubles.iter().position(|t| Some(t.cause) == cause && cause != Some(Cause::Code));
         let by_class =
             || self.troubles.iter().position(|t| Some(t.cause) == cause && self.has_class(t, quote.class.as_ref()));
-        let by_time = || self.last_before(quote).filter(|_| matches!(cause, None | Some(Cause::Cancelled)));
+        let by_time =
+            || self.last_before(quote).filter(|_| matches!(cause, None | Some(Cause::Cancelled | Cause::ExecutorLost)));
         by_index()
             .or_else(by_task)
             .or_else(|| find(&of_stage))

@@ -206,7 +206,7 @@ static WORDS: LazyLock<(RegexSet, Vec<Cause>)> = LazyLock::new(|| {
         ),
         (
             Cause::Cancelled,
-            r"(?i)sparkcontext was shut ?down|\bcancell?ed\b(?:.*(?:group|user|part of|because sparkcontext))|stopped sparkcontext|keyboardinterrupt|task ?killed|stage cancelled|another attempt succeeded|sparkcontext has been shutdown",
+            r"(?i)sparkcontext was shut ?down|\bcancell?ed\b(?:.*(?:group|user|part of|because sparkcontext))|stopped sparkcontext|keyboardinterrupt|task ?killed|stage cancelled|another attempt succeeded|sparkcontext has been shutdown|spark_job_cancelled|\bjob \d+ cancell?ed\b|query \[id = [^\]]*\] was stopped|\binterrupted(?:io)?exception\b|closedbyinterruptexception",
         ),
         (
             Cause::Timeout,
@@ -281,6 +281,8 @@ fn by_origin(incident: &Incident) -> Option<Cause> {
     }
     match incident.origin {
         Origin::Executor | Origin::TaskOfLostExecutor => Some(Cause::ExecutorLost),
+        // The abort of a job quotes what its task said.
+        _ if incident.class.as_deref() == Some("ExecutorLostFailure") => Some(Cause::ExecutorLost),
         Origin::Task => Some(Cause::Code),
         // A record of logging without an exception is no failure; a driver's exit code is.
         _ => (incident.class.is_some() || incident.error_class.is_some()).then_some(Cause::Code),

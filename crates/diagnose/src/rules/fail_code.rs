@@ -144,6 +144,9 @@ fn remedies(draft: Draft, f: &Failure<'_>, fates: &Fates, line: Option<&str>) ->
             format!(": the input of task {index}{id} of stage {stage} shows it")
         })
         .unwrap_or_default();
+    if let Some(draft) = known(draft.clone(), &f.text()) {
+        return draft.confirm("the same input runs through");
+    }
     let all_recovered = !fates.tasks.is_empty() && fates.tasks.values().all(|t| !t.succeeded_on.is_empty());
     let draft = match all_recovered {
         // The same input was read without the error.
@@ -161,6 +164,52 @@ fn remedies(draft: Draft, f: &Failure<'_>, fates: &Fates, line: Option<&str>) ->
         _ => draft.useless("more memory or executors", "the error is the code's own answer to its data"),
     };
     draft.confirm("the same input runs through")
+}
+
+/// Errors whose message names its own way out, which is not to change the code.
+fn known(draft: Draft, text: &str) -> Option<Draft> {
+    if text.contains("failOnDataLoss") || text.contains("KAFKA_DATA_LOSS") {
+        return Some(
+            draft
+                .remedy(RemedyKind::Ops, "Find why the offsets are gone: the topic's retention is shorter than the time the query stood still, or the topic was made anew. Keep records longer, or run the query more often")
+                .remedy(RemedyKind::Code, "Go on without the lost records only if that is acceptable; for a topic that was made anew take a new checkpoint")
+                .snippet(".option(\"failOnDataLoss\", \"false\")")
+                .useless("more retries", "the records do not come back"),
+        );
+    }
+    // Of ANSI mode: the value is at fault, and each function has a form that gives NULL instead.
+    let ansi = failure::find(
+        r"\[(CAST_INVALID_INPUT|CAST_OVERFLOW|DIVIDE_BY_ZERO|ARITHMETIC_OVERFLOW|INVALID_ARRAY_INDEX|CANNOT_PARSE_TIMESTAMP)",
+        text,
+    );
+    if let Some(class) = ansi {
+        let (form, find) = match &class[1] {
+            "CAST_INVALID_INPUT" | "CAST_OVERFLOW" => {
+                ("try_cast(x AS type)", "WHERE x IS NOT NULL AND try_cast(x AS <type>) IS NULL")
+            }
+            "DIVIDE_BY_ZERO" => ("try_divide(a, b)", "WHERE b = 0"),
+            "ARITHMETIC_OVERFLOW" => {
+                ("try_add, try_subtract or try_multiply, or a wider type", "WHERE try_multiply(a, b) IS NULL")
+            }
+            "INVALID_ARRAY_INDEX" => ("get(array, index)", "WHERE size(array) <= index"),
+            _ => ("try_to_timestamp(x, pattern)", "WHERE x IS NOT NULL AND try_to_timestamp(x, <pattern>) IS NULL"),
+        };
+        return Some(
+            draft
+                .remedy(RemedyKind::Sql, "Find the rows that hold such values, and mend them where they come from")
+                .snippet(format!("SELECT * FROM <input> {find}"))
+                .remedy(RemedyKind::Sql, format!("If they may be NULL in the result: {form}"))
+                .useless("more retries, memory or executors", "the value is the same in every attempt"),
+        );
+    }
+    let policy = failure::find(r#"(spark\.sql\.(?:legacy\.)?[\w.]*(?:Policy|RebaseMode\w*))"#, text)?;
+    let setting = policy.get(1)?.as_str().trim_end_matches('.').to_owned();
+    Some(
+        draft
+            .remedy(RemedyKind::Conf, "Choose how the older values are read: CORRECTED takes them as the new rules do (what does not fit becomes NULL or another date), LEGACY as the old version did; better still, give the pattern or type that the data has")
+            .snippet(format!("SET {setting} = CORRECTED   -- or LEGACY"))
+            .useless("more retries", "the same values fail wherever they are read"),
+    )
 }
 
 /// Different tasks fail on the same executors and succeed elsewhere: not the code, not the data.

@@ -37,7 +37,7 @@ pub fn summary(blame: &Blame, trouble: &Trouble) -> String {
 fn heartbeat(f: &Failure<'_>) -> Draft {
     let blame = &f.cx.blame;
     let silences = silences(blame, f.trouble);
-    let executors = blame.lost_executors(f.trouble).len();
+    let executors = blame.lost_executors(f.trouble).len().max(f.executors().len());
     let timeout = find(r"exceeds timeout (\d+) ?ms", &f.text()).and_then(|m| m[1].parse::<i64>().ok());
     let draft = f
         .draft(format!("no heartbeat in time: {}", summary(blame, f.trouble)))

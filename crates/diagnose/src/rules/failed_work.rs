@@ -132,7 +132,11 @@ fn sole_cause(cx: &Context<'_>) -> Option<[&'static str; 2]> {
     let blame = &cx.blame;
     let of_tasks = |i: &Incident| matches!(i.origin, Origin::Task | Origin::Fetch | Origin::TaskOfLostExecutor);
     let with_tasks = (0..blame.troubles.len()).filter(|&t| blame.all(&blame.troubles[t]).any(of_tasks));
-    let roots: BTreeSet<usize> = with_tasks.map(|t| blame.root(t)).collect();
+    let mut roots: BTreeSet<usize> = with_tasks.map(|t| blame.root(t)).collect();
+    if roots.is_empty() {
+        // No task failed by itself: what ended the job cut them off.
+        roots.extend((0..blame.troubles.len()).filter(|&t| blame.troubles[t].fatal).map(|t| blame.root(t)));
+    }
     match roots.into_iter().collect::<Vec<_>>().as_slice() {
         // What failed on a bad executor only is filed under that.
         [root] => Some([blame.troubles[*root].cause.id(), "BAD_EXECUTOR"]),

@@ -167,6 +167,83 @@ fn storage_and_tables() {
 }
 
 #[test]
+fn files_that_are_gone() {
+    let kinds = [
+        (
+            "Caused by: java.io.FileNotFoundException: File file:/lake/t/part-00004.parquet does not exist\nIt is possible the underlying files have been updated.",
+            "file:/lake/t/part-00004.parquet",
+        ),
+        (
+            "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file s3a://lake/t/part-1.parquet. File does not exist.",
+            "s3a://lake/t/part-1.parquet",
+        ),
+        (
+            "java.io.FileNotFoundException: No such file or directory: s3a://lake/t/_delta_log/00000000000000000010.json",
+            "s3a://lake/t/_delta_log/00000000000000000010.json",
+        ),
+    ];
+    for (text, path) in kinds {
+        check(text, "FAIL_FILE_MISSING", "path", path);
+    }
+    // Spark's own files, and files that are there.
+    for text in [
+        "java.io.FileNotFoundException: /tmp/blockmgr-1/0d/shuffle_0_1_0.data (No such file or directory)",
+        "java.io.FileNotFoundException: /data/x.csv (Permission denied)",
+    ] {
+        assert_ne!(report(text).findings[0].id, "FAIL_FILE_MISSING", "{text}");
+    }
+}
+
+#[test]
+fn what_was_stopped_is_no_failure_of_the_code() {
+    for text in [
+        "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n\norg.apache.spark.api.java.JavaSparkContext.<init>(JavaSparkContext.scala:58)",
+        "[SPARK_JOB_CANCELLED] Job 23 cancelled Query [id = 3aa6, runId = c9a2] was stopped SQLSTATE: XXKDA",
+        "org.apache.spark.sql.streaming.StreamingQueryException: java.lang.InterruptedException",
+    ] {
+        assert_eq!(report(text).findings[0].id, "JOB_CANCELLED", "{text}");
+    }
+}
+
+#[test]
+fn errors_inside_json_and_behind_a_tool() {
+    check(
+        r#"{"status": "ERROR", "result": {"message": "Job aborted due to stage failure: Task 0 in stage 0.0 failed 4 times, most recent failure: Lost task 0.3 in stage 0.0 (TID 7, n3): ExecutorLostFailure (executor 0 lost)\nDriver stacktrace:"}}"#,
+        "EXECUTOR_LOST",
+        "removed_reason",
+        "executor 0 lost",
+    );
+    check(
+        "17/05/05 18:44:25 ERROR TaskSchedulerImpl: Lost executor driver on localhost: Executor heartbeat timed out after 148976 ms\n[info]   org.apache.spark.SparkException: Job aborted due to stage failure: Task 16 in stage 301.0 failed 1 times, most recent failure: Lost task 16.0 in stage 301.0 (TID 8122, localhost): ExecutorLostFailure (executor driver lost)\n[info] Driver stacktrace:",
+        "FAIL_HEARTBEAT",
+        "executors",
+        "1",
+    );
+}
+
+#[test]
+fn errors_that_name_their_own_way_out() {
+    for (text, words) in [
+        (
+            "[STREAM_FAILED] Query terminated with exception: Cannot fetch offsets: some data may have been lost. If you don't want your streaming query to fail on such cases, set the source option failOnDataLoss to false.",
+            "retention",
+        ),
+        (
+            "org.apache.spark.SparkUpgradeException: [INCONSISTENT_BEHAVIOR_CROSS_VERSION.PARSE_DATETIME_BY_NEW_PARSER] You can set \"spark.sql.legacy.timeParserPolicy\" to \"LEGACY\"",
+            "LEGACY",
+        ),
+        (
+            "org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0",
+            "rows that hold such values",
+        ),
+    ] {
+        let report = report(text);
+        assert!(!report.findings.is_empty(), "{text}");
+        assert!(report.findings[0].remedies[0].text.contains(words), "{:#?}", report.findings[0].remedies);
+    }
+}
+
+#[test]
 fn words_alone_are_no_failure() {
     assert!(report("My executors keep dying and nobody knows why. Any idea?").findings.is_empty());
 }

@@ -13,7 +13,31 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     failure::each(cx, out, Cause::Cancelled, cancelled);
 }
 
+/// A paste tells that something was stopped, and not by whom.
+fn told(f: &Failure<'_>) -> Draft {
+    let said = failure::shortened(&f.first.message);
+    let late = f.text().contains("stopped SparkContext");
+    let title = match late {
+        true => format!("the SparkContext had been stopped before this call: {said}"),
+        false => format!("the work was stopped from outside: {said}"),
+    };
+    let draft = f
+        .draft(title)
+        .severity(Severity::Medium)
+        .not("a failed task", "nothing in the text failed for a reason of its own")
+        .sure(Confidence::Medium, "the text does not say who stopped it")
+        .useless("more retries or memory", "nothing failed before it was stopped")
+        .confirm("the first error or warning before this one in the driver's log");
+    match late {
+        true => draft.remedy(RemedyKind::Code, "See the driver's log above this line for why the context stopped (spark.stop() in another place, a lost driver, a failed start); make a new session with SparkSession.builder.getOrCreate() only once that is known"),
+        false => draft.remedy(RemedyKind::Ops, "Find who stopped it: a cancel in the UI or by the API, a time limit of the job, the end of the main program while another thread ran it"),
+    }
+}
+
 fn cancelled(f: &Failure<'_>) -> Draft {
+    if f.cx.app.pasted.is_some() {
+        return told(f);
+    }
     let ids = f.cx.blame.members(f.trouble).filter(|i| i.origin == Origin::Job).filter_map(|i| i.job);
     let jobs: Vec<&Job> = ids.filter_map(|id| f.cx.app.job(id)).collect();
     let at_ms = f.first.time_ms.zip(f.cx.app.start_ms()).map_or(0, |(time, start)| (time - start).max(0));

@@ -16,6 +16,7 @@ mod streaming;
 mod summary;
 mod trace;
 mod units;
+mod wrapped;
 
 use model::{Application, PasteKind, Pasted};
 use regex::Regex;
@@ -51,10 +52,11 @@ pub fn read(text: &str, kind: Option<PasteKind>) -> Application {
     }
     let whole_text_is_json = !values.is_empty() && (!app.stages.is_empty() || !app.streams.is_empty());
     if !whole_text_is_json {
-        let prose = incidents::read(text, &mut pasted);
+        let text = wrapped::plain(text);
+        let prose = incidents::read(&text, &mut pasted);
         settings::read(&prose, &mut app);
-        facts::read(&prose, text, &mut pasted);
-        pasted.plans = plans(text);
+        facts::read(&prose, &text, &mut pasted);
+        pasted.plans = plans(&text);
     }
     app.first_event_ms = pasted.incidents.iter().filter_map(|i| i.time_ms).min().or(app.first_event_ms);
     app.last_event_ms = pasted.incidents.iter().filter_map(|i| i.time_ms).max().or(app.last_event_ms);

@@ -176,6 +176,10 @@ fn fill_place(first: &str, rest: &str, incident: &mut Incident) {
             incident.task_index = number(&found, "index");
         }
     }
+    // Whatever stands below the line that tells of the loss came after it.
+    if !EXECUTOR_LOST.is_match(first) && LOST_EXECUTOR.iter().any(|p| p.is_match(first)) {
+        fill_executor(first, incident);
+    }
     if whole().any(|line| line.contains("StreamingQueryException") || line.contains("[STREAM_FAILED]")) {
         incident.origin = Origin::Stream;
     }
