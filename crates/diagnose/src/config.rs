@@ -58,6 +58,8 @@ pub struct Config {
     pub huge_partition_bytes: i64,
     /// Median task from which a stage of little data is still worth more tasks.
     pub long_task_ms: i64,
+    /// The same where something fixed the number of tasks: `coalesce(1)`, a file that is not split.
+    pub fixed_task_ms: i64,
     /// Jobs in a row that make a driver loop.
     pub tiny_jobs: u64,
     /// Share of scheduler delay from which waiting is a finding.
@@ -144,7 +146,8 @@ impl Default for Config {
             target_partition_bytes: 128 * MB,
             big_partition_bytes: 1_024 * MB,
             huge_partition_bytes: 5 * 1_024 * MB,
-            long_task_ms: 5_000,
+            long_task_ms: 60_000,
+            fixed_task_ms: 5_000,
             tiny_jobs: 50,
             sched_wait_share: 0.20,
             spill_medium_bytes: 1_024 * MB,

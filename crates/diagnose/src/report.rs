@@ -105,16 +105,19 @@ pub fn severity(config: &Config, saved_ms: i64, wall_ms: i64) -> Severity {
 
 /// Roots first, worst first, each followed by what it explains. Gives the findings and, in the
 /// same order, whether each is a root.
-fn order(drafts: Vec<Draft>) -> (Vec<Finding>, Vec<bool>) {
+fn order(mut drafts: Vec<Draft>) -> (Vec<Finding>, Vec<bool>) {
     let parents: Vec<Option<usize>> = (0..drafts.len()).map(|at| cause_of(&drafts, at)).collect();
     let root = |mut at: usize| {
         // A chain of causes cannot be longer than the list; a circle ends here.
-        for _ in 0..drafts.len() {
+        for _ in 0..parents.len() {
             let Some(parent) = parents[at] else { break };
             at = parent;
         }
         at
     };
+    for at in 0..drafts.len() {
+        inherit(&mut drafts, root(at), at);
+    }
     let rank = |at: usize| {
         let d = &drafts[at];
         let saved = d.finding.estimate.as_ref().map_or(0, |e| e.saved_ms);
@@ -151,6 +154,25 @@ fn order(drafts: Vec<Draft>) -> (Vec<Finding>, Vec<bool>) {
     }
     let roots = findings.iter().map(|f| f.caused_by.is_none()).collect();
     (findings, roots)
+}
+
+/// Who cures the root cures what it explains: the root weighs no less, and may save as much.
+fn inherit(drafts: &mut [Draft], root: usize, at: usize) {
+    if root == at || drafts[root].is_failure {
+        return;
+    }
+    let (severity, high) = {
+        let child = &drafts[at].finding;
+        (child.severity, child.estimate.as_ref().map_or(0, |e| e.saved_ms_high))
+    };
+    let most = drafts[root].at_most.unwrap_or(Severity::Critical);
+    let finding = &mut drafts[root].finding;
+    finding.severity = finding.severity.max(severity.min(most));
+    let Some(estimate) = finding.estimate.as_mut().filter(|e| e.saved_ms > 0 && e.saved_ms_high < high) else { return };
+    estimate.saved_ms_high = high;
+    if let Some(shown) = finding.evidence.iter_mut().find(|e| e.metric == "saved_ms_high") {
+        shown.value = high.into();
+    }
 }
 
 /// The finding that explains this one: the first of its causes' ids, in the order in which the

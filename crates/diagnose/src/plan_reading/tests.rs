@@ -236,7 +236,7 @@ AdaptiveSparkPlan isFinalPlan=true
     let changes: String =
         read_change(&plans[1], &plans[0], None).iter().map(|c| format!("{:?} {}\n", c.kind, c.text)).collect();
     expect![[r#"
-        JoinAlgorithm sort-merge became broadcast right: join local rows with local rows on k (broadcast right).
+        JoinAlgorithm sort-merge became broadcast right: join a range with a range on k (broadcast right).
         Coalesced Small partitions were merged after: shuffle by k into 200 partitions.
         LocalRead Read on the same executor, without the network: shuffle by k into 200 partitions.
     "#]]

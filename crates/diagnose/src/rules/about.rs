@@ -193,7 +193,7 @@ const ABOUT: &[About] = &[
         "a last aggregate of few rows",
         "PARTITION BY in the window, no global order or limit in the middle of the query"),
     of("LOW_PARALLELISM", "a stage has fewer tasks than slots and would be shorter with more",
-        &["noise_stage_ms", "target_partition_bytes", "long_task_ms"],
+        &["noise_stage_ms", "target_partition_bytes", "long_task_ms", "fixed_task_ms"],
         "one partition by design; skew",
         "more partitions, as computed; splits, or numPartitions of JDBC"),
     of("BIG_PARTITION", "tasks handle far more bytes than they should",

@@ -54,6 +54,8 @@ fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64, looped: bool
         Some(gap) => format!("{} of it {}", Millis(gap.ms()), driver_gap::place(cx, gap)),
         None => format!("in {} pieces of at most {}", short.len(), Millis(longest)),
     };
+    let line = driver_gap::usual_line(cx, short);
+    let before = line.as_ref().map(|l| format!(" that {l} starts")).unwrap_or_default();
     let title = format!("the driver alone takes {} of the run, {pieces}", Share(share));
     let severity = if share >= 0.5 || driver >= 60_000 { Severity::Medium } else { Severity::Low };
     let draft = Draft::new("DRIVER_BUSY", title)
@@ -80,8 +82,10 @@ fn draft(cx: &Context<'_>, short: &[&Gap], driver: i64, share: f64, looped: bool
         ),
         false => draft.remedy(
             RemedyKind::Code,
-            "See what runs between the jobs: planning of long queries, single-threaded code, collected results",
+            format!("See what runs before the jobs{before}: planning of long queries, single-threaded code, a wait, collected results"),
         ),
     };
+    let mut draft = draft;
+    draft.finding.scope.source_line = line;
     draft.useless("more executors", "they wait for the driver").confirm("share of the run without a running task")
 }

@@ -267,6 +267,18 @@ fn broadcast(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
     })
 }
 
+/// The line of user code before which most of the time of some gaps lies: half of it at least.
+pub(super) fn usual_line(cx: &Context<'_>, gaps: &[&Gap]) -> Option<String> {
+    let mut by_line: std::collections::BTreeMap<String, i64> = std::collections::BTreeMap::new();
+    for gap in gaps {
+        if let Some(line) = next_job(cx, gap).filter(|_| !gap.after_all).and_then(|job| job_line(cx, job)) {
+            *by_line.entry(line).or_default() += gap.ms();
+        }
+    }
+    let all: i64 = gaps.iter().map(|g| g.ms()).sum();
+    by_line.into_iter().max_by_key(|(_, ms)| *ms).filter(|(_, ms)| ms * 2 >= all).map(|(line, _)| line)
+}
+
 /// Where in the run a gap lies.
 pub(super) fn place(cx: &Context<'_>, gap: &Gap) -> String {
     let named = |job: &Job| job_line(cx, job).map_or_else(|| job.id.to_string(), |line| format!("{} ({line})", job.id));

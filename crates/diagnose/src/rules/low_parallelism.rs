@@ -38,7 +38,10 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let target = cx.config.target_partition_bytes;
     let by_size = sizing::ceil_div(facts.bytes_read(), target);
     let wanted = sizing::partitions(facts.bytes_read(), target, slots);
-    let long = facts.q(Metric::DurationMs).median >= cx.config.long_task_ms;
+    let cause = Cause::of(cx, facts, work);
+    let fixed = !matches!(cause, None | Some(Cause::Merged));
+    let worth_more = if fixed { cx.config.fixed_task_ms } else { cx.config.long_task_ms };
+    let long = facts.q(Metric::DurationMs).median >= worth_more;
     // Little data that is done soon: more tasks would cost more than they give.
     if by_size <= tasks && !long {
         return None;
@@ -46,7 +49,7 @@ fn stage(cx: &Context<'_>, facts: &StageFacts<'_>) -> Option<Draft> {
     let even = Even::of(facts, wanted, slots);
     // One long task among short ones is no matter of their number.
     let noticed = cx.above_noise(facts, facts.wall_ms - even.then_ms);
-    noticed.then(|| draft(cx, facts, work, wanted, &even))
+    noticed.then(|| draft(cx, facts, cause, wanted, &even))
 }
 
 /// The stage's work in another number of even tasks.
@@ -80,7 +83,7 @@ fn idle_share(cx: &Context<'_>, facts: &StageFacts<'_>) -> f64 {
     1.0 - (own + elsewhere as f64) / total.max(1.0)
 }
 
-fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work, wanted: i64, even: &Even) -> Draft {
+fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, cause: Option<Cause>, wanted: i64, even: &Even) -> Draft {
     let slots = facts.slots.round() as i64;
     let (total, each, then) = (even.work_ms, even.each_ms, even.then_ms);
     let method = format!(
@@ -89,7 +92,6 @@ fn draft(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work, wanted: i64, eve
         Millis(then),
         Millis(facts.wall_ms)
     );
-    let cause = Cause::of(cx, facts, work);
     let because = cause.as_ref().map(|c| format!(" because of {}", c.words())).unwrap_or_default();
     let title = format!("{} for {}{because}", words::count(facts.n as u64, "task"), words::count(slots as u64, "slot"));
     let mut draft = Draft::new("LOW_PARALLELISM", title)
@@ -129,6 +131,8 @@ enum Cause {
     Jdbc,
     Unsplittable,
     Merged,
+    /// `spark.sql.shuffle.partitions` itself.
+    Setting(u64),
 }
 
 impl Cause {
@@ -149,6 +153,7 @@ impl Cause {
                 Some(Self::Unsplittable)
             }
             () if work.merged => Some(Self::Merged),
+            () if by_setting(cx, facts, work) => Some(Self::Setting(facts.n as u64)),
             () => None,
         }
     }
@@ -160,8 +165,15 @@ impl Cause {
             Self::Jdbc => "a JDBC read in one query".to_owned(),
             Self::Unsplittable => "files that cannot be split".to_owned(),
             Self::Merged => "adaptive execution, which merged partitions".to_owned(),
+            Self::Setting(n) => format!("spark.sql.shuffle.partitions = {n}"),
         }
     }
+}
+
+/// Whether the stage reads a shuffle that Spark put in, with as many partitions as is set.
+fn by_setting(cx: &Context<'_>, facts: &StageFacts<'_>, work: &Work) -> bool {
+    let set = cx.conf(facts.sql, "spark.sql.shuffle.partitions").and_then(|v| v.parse::<usize>().ok());
+    set == Some(facts.n) && work.exchanges.iter().any(|e| e.origin == ExchangeOrigin::Requirements)
 }
 
 fn remedies(draft: Draft, cx: &Context<'_>, facts: &StageFacts<'_>, cause: Option<Cause>, wanted: i64) -> Draft {
@@ -206,6 +218,10 @@ fn remedies(draft: Draft, cx: &Context<'_>, facts: &StageFacts<'_>, cause: Optio
                 sizing::power_of_two_mib(facts.bytes_read() / wanted.max(1))
             ))
             .computed(format!("{bytes} / {wanted} tasks")),
+        Some(Cause::Setting(n)) => draft
+            .remedy(RemedyKind::Conf, format!("Raise the number of shuffle partitions from {n} to {wanted}; with adaptive execution on it may be large, small ones are merged"))
+            .snippet(format!("SET spark.sql.shuffle.partitions = {wanted}"))
+            .computed(formula),
         None => draft
             .remedy(RemedyKind::Code, format!("Give the stage {wanted} partitions"))
             .snippet(format!("df.repartition({wanted})"))

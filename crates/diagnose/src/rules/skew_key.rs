@@ -48,6 +48,8 @@ pub struct Skew {
     pub peers: i64,
     /// `the 75th percentile`, or `the median` of few tasks.
     pub peers_are: &'static str,
+    /// Its mean.
+    pub mean: i64,
     /// Its median.
     pub median: i64,
     /// Ten times the median or more.
@@ -86,15 +88,26 @@ impl Skew {
             max: q.max,
             peers: q.peers(),
             peers_are: peers_words(&q),
+            mean: q.sum / facts.n.max(1) as i64,
             median: q.median,
             severe,
         })
     }
 
+    /// What a task has where all have the same, or what the others have if that is more: smaller
+    /// pieces give nothing.
+    fn usual(&self) -> i64 {
+        self.peers.max(self.mean).max(1)
+    }
+
+    fn usual_are(&self) -> &'static str {
+        if self.mean > self.peers { "the mean" } else { self.peers_are }
+    }
+
     /// Pieces that make the heavy task as large as its neighbours.
     #[must_use]
     pub fn pieces(&self) -> i64 {
-        sizing::ceil_div(self.max, self.peers.max(1)).clamp(2, 512)
+        sizing::ceil_div(self.max, self.usual()).clamp(2, 512)
     }
 
     /// What the heavy task is cut down to: from twice 64 MiB on a join's task to the size that
@@ -105,7 +118,7 @@ impl Skew {
             Metric::ShuffleReadBytes if self.max >= 2 * PIECE && work.operation == Operation::Join => {
                 self.median.max(PIECE)
             }
-            _ => self.peers.max(1),
+            _ => self.usual(),
         }
     }
 
@@ -165,15 +178,18 @@ fn title(facts: &StageFacts<'_>, skew: &Skew, work: &Work) -> String {
         Millis(skew.duration_ms),
         Millis(facts.uneven().duration.median),
     );
-    format!("{what}: {}", cause(skew, work, q.max as f64 / q.sum.max(1) as f64))
+    // Of partitions that adaptive execution merged, one as they were before is the measure.
+    let before = work.exchanges.first().and_then(|e| e.partitions).filter(|_| work.merged).unwrap_or(u64::MAX);
+    let hot = skew.max >= 5 * skew.peers.max(1)
+        || before != u64::MAX && skew.max as f64 * before as f64 >= 5.0 * q.sum as f64;
+    format!("{what}: {}", cause(hot, work, q.max as f64 / q.sum.max(1) as f64))
 }
 
 /// What the heavy task's data is: a partition far above the others holds one hot value, one that
 /// is a few times larger may hold several that met by chance.
-fn cause(skew: &Skew, work: &Work, share: f64) -> String {
+fn cause(hot: bool, work: &Work, share: f64) -> String {
     let keys = work.key_words().unwrap_or_else(|| "the key".to_owned());
-    let one = skew.max >= 5 * skew.peers.max(1);
-    let (who, verb) = match (one, work.partitioning()) {
+    let (who, verb) = match (hot, work.partitioning()) {
         (_, Some(Partitioning::Range)) => (format!("one range of {keys}"), "holds"),
         (true, _) => (format!("one value of {keys}"), "holds"),
         (false, _) => (format!("a few values of {keys}"), "hold"),
@@ -476,7 +492,7 @@ fn salted_join(draft: Draft, skew: &Skew, join: &JoinWork) -> Draft {
             k - 1,
             on.join(" AND ")
         ))
-        .computed(format!("{} / {} (largest task over {})", skew.shown(skew.max), skew.shown(skew.peers), skew.peers_are))
+        .computed(format!("{} / {} (largest task over {})", skew.shown(skew.max), skew.shown(skew.usual()), skew.usual_are()))
 }
 
 /// The join as written with the heavy side first.
@@ -505,8 +521,8 @@ fn aggregate_remedies(draft: Draft, skew: &Skew, work: &Work) -> Draft {
         .computed(format!(
             "{} / {} (largest task over {})",
             skew.shown(skew.max),
-            skew.shown(skew.peers),
-            skew.peers_are
+            skew.shown(skew.usual()),
+            skew.usual_are()
         ));
     draft.useless("adaptive skew handling", "it splits joins only; a groupBy must see a key in one task")
 }
@@ -587,7 +603,7 @@ fn window_remedies(draft: Draft, skew: &Skew, work: &Work) -> Draft {
         .snippet(format!(
             "SELECT *, row_number() OVER (PARTITION BY {keys} ORDER BY …) AS rank FROM (\n  SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {keys}, pmod(hash(*), {k}) ORDER BY …) AS part_rank FROM <input>)\n  WHERE part_rank <= n)"
         ))
-        .computed(format!("{} / {} (largest task over {})", skew.shown(skew.max), skew.shown(skew.peers), skew.peers_are))
+        .computed(format!("{} / {} (largest task over {})", skew.shown(skew.max), skew.shown(skew.usual()), skew.usual_are()))
         .useless("adaptive skew handling", "it splits joins only; a window must see a key in one task")
 }
 
@@ -599,7 +615,7 @@ fn unknown_remedies(draft: Draft, skew: &Skew, work: &Work) -> Draft {
             RemedyKind::Code,
             format!("Add a random part of {k} values to {keys}, do the work by both, then put the parts together by {keys} alone; which operation it is, is not in what was read"),
         )
-        .computed(format!("{} / {} (largest task over {})", skew.shown(skew.max), skew.shown(skew.peers), skew.peers_are))
+        .computed(format!("{} / {} (largest task over {})", skew.shown(skew.max), skew.shown(skew.usual()), skew.usual_are()))
 }
 
 #[cfg(test)]

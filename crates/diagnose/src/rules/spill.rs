@@ -248,6 +248,9 @@ fn heaviest(facts: &StageFacts<'_>) -> i64 {
 }
 
 fn of_even(cx: &Context<'_>, draft: Draft, facts: &StageFacts<'_>) -> Draft {
+    // One task that does the work of many spills what they would have held.
+    let few = (facts.n as f64) < facts.slots.round();
+    let draft = if few { draft.explained_by(&["LOW_PARALLELISM", "SINGLE_PARTITION"]) } else { draft };
     let draft = draft
         .not("key skew", even_words(facts))
         .useless("more workers of the same type", "each slot has the same memory and each task the same data")
@@ -419,6 +422,9 @@ fn advice(plan: &Plan, at: usize, joins: bool) -> Option<String> {
     let advice = match (&plan.nodes[at].op, above.map(|n| &n.op)) {
         (Operator::Window { .. }, _) | (Operator::Sort { global: false, .. }, Some(Operator::Window { .. })) => {
             "The window sorts and holds the rows of each key: select only the columns that it and later steps read before it"
+        }
+        (Operator::Aggregate(aggregate), _) if aggregate.functions.iter().any(|f| f.contains("collect_")) => {
+            "collect_list and collect_set hold every value of a key: aggregate to what is used of them (a count, a sum, the first n), or collect fewer columns"
         }
         (Operator::Aggregate(_), _) => {
             "An aggregate holds its groups: aggregate on fewer keys first, or count distinct values approximately"

@@ -55,6 +55,24 @@ fn small_stages_few_tasks_and_small_minima_are_no_skew() {
 }
 
 #[test]
+fn of_few_tasks_the_heavy_ones_are_measured_against_the_median() {
+    // Milliseconds and megabytes of each task: of four the 75th percentile is the largest itself,
+    // of eight with two heavy ones it is the smaller of these.
+    for (tasks, found) in [
+        (vec![(5_000, 60), (5_000, 60), (6_000, 60), (15_000, 190)], true),
+        (vec![(5_000, 60), (5_000, 60), (6_000, 60), (15_000, 80)], false),
+        (vec![(5_000, 60), (5_000, 60), (6_000, 100), (8_000, 150)], false),
+        (vec![(5_000, 60); 6].into_iter().chain([(14_000, 160), (15_000, 190)]).collect(), true),
+        (vec![(5_000, 60); 4].into_iter().chain([(14_000, 160); 4]).collect(), false),
+    ] {
+        let mut w = world(8, 1);
+        let rows: Vec<T> = tasks.iter().map(|&(ms, mb)| t(ms).read(mb * MB, mb * 10_000)).collect();
+        w.stage(&rows);
+        assert_eq!(w.has("SKEW_KEY"), found, "{tasks:?}");
+    }
+}
+
+#[test]
 fn a_slow_task_with_normal_data_is_a_straggler_and_no_skew() {
     let mut w = world(4, 1);
     w.stage(&uneven(16, 3_000, 1.0, 1.0));
@@ -312,6 +330,12 @@ fn a_fixed_number_of_partitions_starves_the_slots() {
     let mut w = world(4, 1);
     w.stage(&[t(20_000).read(5 * MB, 1)]);
     assert!(w.ids().is_empty(), "{:?}", w.ids());
+    // Little data that one task works on for long, because somebody asked for one task.
+    let mut w = world(4, 1);
+    w.stage(&[t(20_000).read(5 * MB, 1)]);
+    w.reads("Coalesce", Operator::Coalesce { partitions: Some(1) }, Exchange::default());
+    let low = w.find("LOW_PARALLELISM");
+    assert!(low.title.starts_with("one task for four slots because of coalesce(1)"), "{}", low.title);
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     for stream in streams::all(cx) {
         let operators = stream.query.batches.iter().map(|b| b.state.len()).max().unwrap_or(0);
         for operator in 0..operators {
-            match Growth::of(&stream, operator) {
+            match Growth::of(cx, &stream, operator) {
                 Some(growth) => out.push(draft(&stream, &growth)),
                 None => out.fine("streaming state", format!("query {} keeps its state within bounds", stream.name())),
             }
@@ -37,13 +37,15 @@ struct Growth {
     memory: i64,
     span_ms: i64,
     watermark: bool,
+    /// Keys and watermark column of a deduplication that cannot forget: the column is no key.
+    keyed_without_time: Option<(String, String)>,
     /// Growth of the batch time a batch, ms.
     slope_ms: f64,
     last_ms: i64,
 }
 
 impl Growth {
-    fn of(stream: &Stream<'_>, operator: usize) -> Option<Self> {
+    fn of(cx: &Context<'_>, stream: &Stream<'_>, operator: usize) -> Option<Self> {
         let seen: Vec<_> = stream.query.batches.iter().filter_map(|b| Some((b, b.state.get(operator)?))).collect();
         let seen = &seen[usize::from(seen.len() > 1)..];
         let (first, last) = (seen.first()?, seen.last()?);
@@ -66,6 +68,7 @@ impl Growth {
             memory: last.1.memory_bytes,
             span_ms: last.0.started_ms.unwrap_or(0) - first.0.started_ms.unwrap_or(0),
             watermark: last.0.watermark.as_deref().is_some_and(|w| !w.starts_with("1970")),
+            keyed_without_time: (&*last.1.operator == "dedupe").then(|| keyed_without_time(cx, stream)).flatten(),
             slope_ms: slope(&times),
             last_ms: times.last().copied().unwrap_or(0),
         })
@@ -73,8 +76,24 @@ impl Growth {
 
     /// A watermark and a young query: the state may still be filling up to its window.
     fn may_be_filling(&self) -> bool {
-        self.watermark && self.span_ms < FILLING_MS
+        self.watermark && self.span_ms < FILLING_MS && self.keyed_without_time.is_none()
     }
+}
+
+/// `dropDuplicates` forgets a key once the watermark has passed it, for which the watermark's
+/// column must be one of the keys.
+fn keyed_without_time(cx: &Context<'_>, stream: &Stream<'_>) -> Option<(String, String)> {
+    let of_stream = |sql: &&model::SqlExecution| {
+        sql.jobs.iter().filter_map(|&j| cx.app.job(j)).any(|j| j.stream.as_deref() == Some(&*stream.query.id))
+    };
+    let nodes = &cx.app.sql.iter().find(of_stream)?.plan().nodes;
+    let detail = |name: &str| nodes.iter().find(|n| &*n.name == name).map(|n| &*n.detail);
+    let keys = detail("StreamingDeduplicate")?.split_once('[')?.1.split_once(']')?.0;
+    let watermark = detail("EventTimeWatermark")?.split_once(": ")?.0;
+    let column = watermark.rsplit([' ', ',']).next().filter(|c| c.contains('#'))?;
+    let is_key = keys.split(',').any(|key| key.trim() == column);
+    let bare = |text: &str| crate::plan_text::without_ids(text);
+    (!is_key).then(|| (bare(keys), bare(column)))
 }
 
 /// Slope of a line through the values, a step.
@@ -123,12 +142,25 @@ fn draft(stream: &Stream<'_>, growth: &Growth) -> Draft {
     with_remedies(stream, draft, growth)
 }
 
+fn by_time_too(draft: Draft, growth: &Growth) -> Draft {
+    let Some((keys, column)) = &growth.keyed_without_time else { return draft };
+    draft
+        .evidence("keys", keys.clone(), "")
+        .evidence("watermark_column", column.clone(), "")
+        .remedy(
+            RemedyKind::Code,
+            format!("Deduplicate within the watermark: {column}, on which the watermark is, is none of the keys ({keys}), so no key is ever forgotten"),
+        )
+        .snippet(format!(".dropDuplicatesWithinWatermark([\"{}\"])   // or {column} among the keys", keys.replace(", ", "\", \"")))
+}
+
 fn with_remedies(stream: &Stream<'_>, draft: Draft, growth: &Growth) -> Draft {
     let draft = match growth.watermark {
         false => draft
             .remedy(RemedyKind::Code, "Set a watermark: without one Spark may never forget a row")
             .snippet(".withWatermark(\"event_time\", \"2 hours\")")
             .computed("no batch has a watermark"),
+        true if growth.keyed_without_time.is_some() => by_time_too(draft, growth),
         true => draft.remedy(RemedyKind::Code, "Use the watermark: its column must be among the keys of a deduplication and in the condition of a stream join, and arbitrary state needs a timeout"),
     };
     let draft = match stream.trigger.filter(|t| growth.slope_ms > 0.0 && growth.last_ms < t.ms) {
