@@ -1,7 +1,7 @@
 //! Fuzzing every parser with libFuzzer, on the stable toolchain.
 //!
-//! A run begins from the kept corpus (`fuzz/corpus/NAME`, grown from inputs of this tree) and from
-//! seeds that are made anew each time out of real input: excerpts of logs in every codec, plans,
+//! A run begins from the kept corpus (`fuzz/corpus/NAME.tar.zst`, grown from inputs of this tree;
+//! one archive a target, as the inputs are thousands of small files) and from seeds that are made anew each time out of real input: excerpts of logs in every codec, plans,
 //! pasted text. What it finds new stays in the target folder until `cargo xtask fuzz --keep`
 //! merges what adds coverage into the kept corpus.
 
@@ -31,8 +31,9 @@ const KEPT_BYTES: usize = 4 << 10;
 
 /// The built targets and where their inputs are.
 struct Lab {
+    /// Archives of the kept inputs.
     corpus: PathBuf,
-    /// Seeds, new inputs and crashes.
+    /// Kept inputs unpacked, seeds, new inputs and crashes.
     scratch: PathBuf,
     binaries: PathBuf,
     names: Vec<String>,
@@ -112,8 +113,7 @@ impl Lab {
             Ok(folder)
         };
         let (grown, seeds, crashes) = (folder("grown")?, folder("seeds")?, folder("crashes")?);
-        let kept = self.corpus.join(name);
-        std::fs::create_dir_all(&kept)?;
+        let kept = self.unpacked(name)?;
         let log = self.scratch.join(format!("{name}.log"));
         let status = Command::new(self.binaries.join(name))
             .arg(format!("-max_total_time={seconds}"))
@@ -137,14 +137,52 @@ impl Lab {
     /// Merges into the kept corpus what adds coverage and is short. Seeds stay out of it: part of
     /// them is made of files that are not this tree's.
     fn keep(&self, name: &str) -> Result<()> {
-        let kept = self.corpus.join(name);
+        let kept = self.scratch.join("kept").join(name);
         let mut merge = Command::new(self.binaries.join(name));
         merge
             .args(["-merge=1", &format!("-max_len={KEPT_BYTES}")])
             .arg(&kept)
             .arg(self.scratch.join("grown").join(name));
-        spark::run(merge.stderr(Stdio::null()))
+        spark::run(merge.stderr(Stdio::null()))?;
+        pack(&kept, &self.archive(name)).with_context(|| format!("packing the corpus of {name}"))
     }
+
+    fn archive(&self, name: &str) -> PathBuf {
+        self.corpus.join(format!("{name}.tar.zst"))
+    }
+
+    /// The kept inputs of a target as files.
+    fn unpacked(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.scratch.join("kept").join(name);
+        std::fs::create_dir_all(&folder)?;
+        let archive = self.archive(name);
+        if archive.exists() {
+            let file = std::fs::File::open(&archive)?;
+            let unpacked = tar::Archive::new(zstd::Decoder::new(file)?).unpack(&folder);
+            unpacked.with_context(|| format!("unpacking {}", archive.display()))?;
+        }
+        Ok(folder)
+    }
+}
+
+/// Writes a folder's files as an archive that depends on nothing but their names and contents.
+fn pack(folder: &Path, archive: &Path) -> Result<()> {
+    let files: Result<Vec<PathBuf>, _> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect();
+    let mut files: Vec<PathBuf> = files.map_err(|e: std::io::Error| e)?;
+    files.sort();
+    if let Some(folder) = archive.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut tar = tar::Builder::new(zstd::Encoder::new(std::fs::File::create(archive)?, 19)?);
+    for path in files {
+        let (content, name) = (std::fs::read(&path)?, path.file_name().unwrap_or_default());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        tar.append_data(&mut header, name, content.as_slice())?;
+    }
+    tar.into_inner()?.finish()?;
+    Ok(())
 }
 
 /// Runs, coverage and peak memory from libFuzzer's log.

@@ -100,7 +100,7 @@ const LINES: &[Line] = &[
         name: "fuzz",
         about: "every parser, one minute each [seconds [target ...]]",
         run: crate::fuzz::accept,
-        when: When::OnRequest,
+        when: When::Always,
     },
     Line {
         name: "speed-eventlog",
