@@ -30,6 +30,7 @@ enum Task {
         /// Name of the line; without one the names are listed
         name: Option<String>,
         /// Arguments of the line, e.g. seconds for `fuzz`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// Check the dependency table, crate pages, file sizes and left-over marks

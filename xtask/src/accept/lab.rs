@@ -20,7 +20,7 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
     let binary = lakescope_binary()?;
     let spark = spark::find()?;
     let scale = arguments.iter().position(|a| a == "--scale").and_then(|at| arguments.get(at + 1));
-    let scale = scale.map_or("0.3", String::as_str);
+    let scale = scale.map_or("1", String::as_str);
     let named = |lab: &str| arguments.iter().any(|a| a == lab);
     let any_named = LABS.iter().any(|(lab, _)| named(lab));
     let mut outcome = Outcome::default();
