@@ -1,8 +1,8 @@
 //! The application: everything that one event log, or one paste, says.
 
 use crate::{
-    Accumulator, CachedRdd, Executor, Incident, Job, Label, Plan, ResourceProfile, SqlExecution, Stage, StreamingQuery,
-    Text,
+    Accumulator, CachedRdd, Executor, Incident, Job, Label, Plan, Process, ResourceProfile, SqlExecution, Stage,
+    StreamingQuery, Text,
 };
 use foldhash::HashMap;
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ pub struct Application {
     pub environment: Environment,
     /// Executors, the driver among them.
     pub executors: Vec<Executor>,
+    /// Other processes.
+    pub processes: Vec<Process>,
     /// Resource profiles.
     pub profiles: Vec<ResourceProfile>,
     /// Jobs by id.

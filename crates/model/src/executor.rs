@@ -33,8 +33,20 @@ pub struct Executor {
     pub peaks: Vec<(Text, i64)>,
     /// Exclusions (formerly blacklisting): when, and for which stage.
     pub exclusions: Vec<Exclusion>,
-    /// Log links, attributes and resources as written, for display.
+    /// Links to its logs by file name.
+    pub logs: Vec<(Text, Text)>,
+    /// Attributes as written, for display.
     pub attributes: Vec<(Text, Text)>,
+    /// Addresses of its resources (GPUs) by resource name.
+    pub resources: Vec<(Text, Vec<Text>)>,
+    /// Cached blocks at the end; from block updates.
+    pub rdd_blocks: u32,
+    /// Memory of cached blocks at the end, bytes: on the heap and off it.
+    pub cached_on_heap_bytes: u64,
+    /// Memory off the heap of cached blocks at the end, bytes.
+    pub cached_off_heap_bytes: u64,
+    /// Disk of cached blocks at the end, bytes.
+    pub cached_disk_bytes: u64,
 }
 
 /// A time in which an executor got no tasks.
@@ -66,13 +78,41 @@ impl Executor {
     }
 }
 
+/// A process of the application that is no executor: YARN's application master.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Process id, e.g. `yarn-am`.
+    pub id: Label,
+    /// Host and port.
+    pub host_port: Label,
+    /// When it was added, epoch ms.
+    pub added_ms: Option<i64>,
+    /// Cores.
+    pub cores: u32,
+    /// Links to its logs by file name.
+    pub logs: Vec<(Text, Text)>,
+}
+
+/// What one executor of a profile gets of a resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceRequest {
+    /// Resource, e.g. `cores`, `memory`, `gpu`.
+    pub name: Text,
+    /// Amount; memory in MiB.
+    pub amount: i64,
+    /// Script that finds its addresses.
+    pub discovery_script: Label,
+    /// Vendor.
+    pub vendor: Label,
+}
+
 /// What a resource profile asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourceProfile {
     /// Profile id; 0 is the default one.
     pub id: u32,
-    /// Executor requests: name and amount (memory in MiB).
-    pub executor: Vec<(Text, i64)>,
+    /// Executor requests.
+    pub executor: Vec<ResourceRequest>,
     /// Task requests: name and amount.
     pub task: Vec<(Text, f64)>,
 }

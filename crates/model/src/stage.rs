@@ -63,12 +63,40 @@ pub struct Stage {
     pub resubmitted: u32,
     /// Run time, ms, of the finished tasks whose output was lost and that were resubmitted.
     pub resubmitted_run_ms: i64,
-    /// Accumulators of the stage (not SQL, not internal): name and last value.
-    pub accumulables: Vec<(Text, Text)>,
+    /// Accumulators of the user's code (not SQL, not internal) with their last value.
+    pub accumulables: Vec<Accumulable>,
+    /// What tasks added to such accumulators.
+    pub task_accumulables: Vec<TaskAccumulable>,
+    /// Highest value of each executor metric while it ran, by position of the executor.
+    pub peaks: Vec<(u32, Vec<(Text, i64)>)>,
+    /// Whether its shuffle output is pushed to merge services, and to how many.
+    pub pushed_to: Option<u32>,
     /// Whether it is a barrier stage.
     pub barrier: bool,
     /// Figures that came without tasks: a pasted Summary Metrics table.
     pub pasted: Option<PastedSummary>,
+}
+
+/// An accumulator that the user's code made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accumulable {
+    /// Accumulator id.
+    pub id: i64,
+    /// Name.
+    pub name: Label,
+    /// Value at the end of the stage, as text.
+    pub value: Label,
+}
+
+/// What one task added to such an accumulator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskAccumulable {
+    /// Task id.
+    pub task: i64,
+    /// The accumulator with its value after the task.
+    pub accumulator: Accumulable,
+    /// What the task added, as text.
+    pub update: Label,
 }
 
 /// A text that may be empty, shared like [`Text`].

@@ -1,6 +1,6 @@
 //! Cached data.
 
-use crate::Label;
+use crate::{Label, Text};
 
 /// Where an RDD is persisted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,6 +19,19 @@ impl StorageLevel {
     pub fn is_persisted(&self) -> bool {
         self.memory || self.disk || self.off_heap
     }
+}
+
+/// A block of cached data at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CachedBlock {
+    /// Partition.
+    pub partition: u32,
+    /// Executor that holds it.
+    pub executor: Text,
+    /// Bytes in memory.
+    pub memory_bytes: u64,
+    /// Bytes on disk.
+    pub disk_bytes: u64,
 }
 
 /// One persisted RDD over the life of the application.
@@ -44,6 +57,8 @@ pub struct CachedRdd {
     pub disk_bytes: u64,
     /// Blocks at the end (or before unpersist).
     pub blocks: u32,
+    /// Which blocks those are, by partition.
+    pub held: Vec<CachedBlock>,
     /// Blocks that went from memory to disk.
     pub moved_to_disk: u32,
     /// Blocks that were dropped altogether before unpersist.

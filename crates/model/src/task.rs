@@ -60,6 +60,8 @@ pub enum Metric {
     GettingResultTimeMs,
     /// Local and remote shuffle bytes read.
     ShuffleReadBytes,
+    /// Local and remote blocks fetched.
+    BlocksFetched,
     /// CPU time in ms.
     CpuMs,
     /// Shuffle write time in ms.
@@ -321,6 +323,7 @@ impl Tasks {
                 (self.value(Metric::DurationMs, row) - known).max(0)
             }
             Metric::ShuffleReadBytes => at(Metric::LocalBytesRead) + at(Metric::RemoteBytesRead),
+            Metric::BlocksFetched => at(Metric::LocalBlocksFetched) + at(Metric::RemoteBlocksFetched),
             Metric::CpuMs => at(Metric::CpuNs) / 1_000_000,
             Metric::ShuffleWriteMs => at(Metric::ShuffleWriteNs) / 1_000_000,
             Metric::IoWaitMs => {

@@ -368,7 +368,8 @@ impl History {
         self.same_length("resource profiles", items(&theirs["resourceProfiles"]).len(), app.profiles.len());
         for (theirs, profile) in items(&theirs["resourceProfiles"]).into_iter().zip(&app.profiles) {
             let mut ours = owned([("id", json!(profile.id))]);
-            let executor = profile.executor.iter().map(|(n, v)| (format!("executorResources/{n}/amount"), json!(v)));
+            let executor =
+                profile.executor.iter().map(|r| (format!("executorResources/{}/amount", r.name), json!(r.amount)));
             let task = profile.task.iter().map(|(n, v)| (format!("taskResources/{n}/amount"), json!(v)));
             ours.extend(executor.chain(task));
             self.fields("resource profile", &place, theirs, &ours);
@@ -447,7 +448,8 @@ fn stage_fields(stage: &Stage) -> Vec<(String, Value)> {
     ]);
     fields.extend(speculation(&stage.tasks));
     fields.extend(STAGE_SUMS.iter().map(|&(name, metric)| (name.to_owned(), json!(stage.sum(metric)))));
-    for (at, (name, value)) in stage.accumulables.iter().enumerate() {
+    for (at, accumulable) in stage.accumulables.iter().enumerate() {
+        let (name, value) = (&accumulable.name, &accumulable.value);
         fields.push((format!("accumulatorUpdates/{at}/name"), json!(&**name)));
         fields.push((format!("accumulatorUpdates/{at}/value"), json!(&**value)));
     }

@@ -18,6 +18,8 @@ pub(crate) struct Parsed {
     pub(super) texts: Vec<Box<str>>,
     /// SQL metric updates that task ends refer to.
     pub(super) updates: Vec<(i64, i64)>,
+    /// Updates of the user's accumulators that task ends refer to.
+    pub(super) user_updates: Vec<task::UserUpdate>,
     pub(super) peaks: task::Peaks,
     /// Lines that are not empty.
     pub(super) lines: u64,
@@ -93,6 +95,7 @@ pub(super) enum Event {
     Unexcluded(Box<wire::Exclusion>),
     ResourceProfile(wire::ResourceProfileAdded),
     ExecutorMetrics(Box<wire::StageExecutorMetrics>),
+    Process(Box<wire::ProcessAdded>),
     JobStart(Box<wire::JobStart>),
     JobEnd(Box<wire::JobEnd>),
     StageSubmitted(Box<wire::StageEvent>),
@@ -218,6 +221,7 @@ impl Reader {
         self.parsed.last = fingerprint(last);
         self.parsed.texts = self.sink.texts.into_texts();
         self.parsed.updates = self.sink.updates;
+        self.parsed.user_updates = self.sink.user_updates;
         self.parsed.peaks = self.sink.peaks;
         self.parsed
     }
@@ -282,6 +286,7 @@ fn rare_event(name: &str, line: &[u8]) -> serde_json::Result<Event> {
         | "SparkListenerExecutorUnblacklisted"
         | "SparkListenerNodeUnblacklisted" => Event::Unexcluded(json(line)?),
         "SparkListenerResourceProfileAdded" => Event::ResourceProfile(json(line)?),
+        "SparkListenerMiscellaneousProcessAdded" => Event::Process(json(line)?),
         "SparkListenerStageExecutorMetrics" => Event::ExecutorMetrics(json(line)?),
         "SparkListenerExecutorMetricsUpdate" => Event::ExecutorMetrics(metrics_update(json(line)?)),
         "SparkListenerJobStart" => Event::JobStart(json(line)?),
@@ -313,7 +318,7 @@ fn metrics_update(update: wire::ExecutorMetricsUpdate) -> Box<wire::StageExecuto
         let highest = metrics.entry(name).or_insert(value);
         *highest = value.max(*highest);
     }
-    Box::new(wire::StageExecutorMetrics { executor: update.executor, metrics })
+    Box::new(wire::StageExecutorMetrics { executor: update.executor, stage: None, stage_attempt: 0, metrics })
 }
 
 /// The value of `Event`, which every writer puts first; else it is looked for.

@@ -183,6 +183,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Passes over one value and gives it as text: a string without its quotes, else as written.
+    pub fn any_text(&mut self) -> Option<Cow<'a, str>> {
+        self.skip_space();
+        if self.rest.first() == Some(&b'"') {
+            return self.text();
+        }
+        let before = self.rest;
+        self.skip()?;
+        Some(String::from_utf8_lossy(&before[..before.len() - self.rest.len()]))
+    }
+
     fn skip_scalar(&mut self) -> Option<()> {
         let len = self.rest.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')));
         let len = len.unwrap_or(self.rest.len());

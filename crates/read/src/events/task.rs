@@ -1,7 +1,8 @@
 //! Task events: read by hand, because they are nine tenths of a log's bytes.
 //!
 //! A TaskEnd line is mostly accumulables, which repeat the task metrics and carry the SQL metrics.
-//! Figures are taken from `Task Metrics`; of the accumulables only the SQL ones are kept.
+//! Figures are taken from `Task Metrics`; of the accumulables the SQL ones are kept, and the rare
+//! ones that the user's code made.
 
 use super::scan::Cursor;
 use super::texts::TextTable;
@@ -30,6 +31,8 @@ pub(super) struct TaskEnd {
     pub resubmitted: bool,
     /// SQL metric updates, in [`TaskSink::updates`].
     pub updates: Range<usize>,
+    /// Updates of the user's accumulators, in [`TaskSink::user_updates`].
+    pub user_updates: Range<usize>,
 }
 
 /// What all task events carry.
@@ -54,17 +57,31 @@ pub(super) struct TaskSink {
     pub texts: TextTable,
     /// SQL metric updates: accumulator id and value.
     pub updates: Vec<(i64, i64)>,
+    /// Updates of accumulators that the user's code made.
+    pub user_updates: Vec<UserUpdate>,
     /// Highest executor metrics seen on tasks.
     pub peaks: Peaks,
 }
+
+/// An update of an accumulator that the user's code made, values as written.
+#[derive(Debug, Default)]
+pub(super) struct UserUpdate {
+    pub id: i64,
+    pub name: Option<Box<str>>,
+    pub update: Option<Box<str>>,
+    pub value: Option<Box<str>>,
+}
+
+/// Whose peaks: the executor (a number in the batch's texts), the stage and its attempt.
+pub(super) type PeakOf = (u32, u32, u32);
 
 /// Highest values of executor metrics.
 #[derive(Debug, Default)]
 pub(super) struct Peaks {
     /// Metric names by position.
     pub names: Vec<Box<str>>,
-    /// Executor (a number in the batch's texts) and its values by position in `names`.
-    pub executors: Vec<(u32, Vec<i64>)>,
+    /// Values by position in `names`, of each executor in each stage.
+    pub executors: Vec<(PeakOf, Vec<i64>)>,
     /// The values of the task at hand.
     current: Vec<(usize, i64)>,
 }
@@ -88,15 +105,19 @@ pub(super) fn start(line: &[u8], sink: &mut TaskSink) -> Option<TaskStart> {
 
 /// Reads a `SparkListenerTaskEnd`.
 pub(super) fn end(line: &[u8], sink: &mut TaskSink) -> Option<Box<TaskEnd>> {
-    let first_update = sink.updates.len();
-    let end = end_line(line, sink, first_update);
-    if end.is_none() {
+    let (first_update, first_user) = (sink.updates.len(), sink.user_updates.len());
+    let end = end_line(line, sink);
+    let Some(mut end) = end else {
         sink.updates.truncate(first_update);
-    }
-    end
+        sink.user_updates.truncate(first_user);
+        return None;
+    };
+    end.updates = first_update..sink.updates.len();
+    end.user_updates = first_user..sink.user_updates.len();
+    Some(end)
 }
 
-fn end_line(line: &[u8], sink: &mut TaskSink, first_update: usize) -> Option<Box<TaskEnd>> {
+fn end_line(line: &[u8], sink: &mut TaskSink) -> Option<Box<TaskEnd>> {
     let mut row = TaskRow::new(0);
     row.has_metrics = false;
     let (mut stage, mut stage_attempt) = (None, 0);
@@ -122,12 +143,11 @@ fn end_line(line: &[u8], sink: &mut TaskSink, first_update: usize) -> Option<Box
     cursor.end()?;
     let (info, reason) = (info?, reason?);
     info.put_into(&mut row);
-    sink.peaks.keep_for(info.executor);
+    let stage = stage?;
+    sink.peaks.keep_for((info.executor, stage, stage_attempt));
     row.status = status(reason.as_ref());
     let resubmitted = matches!(reason, Some(EndReason::Resubmitted));
     row.failure = reason.map(Box::new);
-    let updates = first_update..sink.updates.len();
-    let stage = stage?;
     Some(Box::new(TaskEnd {
         stage,
         stage_attempt,
@@ -135,7 +155,8 @@ fn end_line(line: &[u8], sink: &mut TaskSink, first_update: usize) -> Option<Box
         executor: info.executor,
         host: info.host,
         resubmitted,
-        updates,
+        updates: 0..0,
+        user_updates: 0..0,
     }))
 }
 
@@ -181,7 +202,7 @@ fn task_info(cursor: &mut Cursor<'_>, sink: &mut TaskSink) -> Option<TaskInfo> {
             b"Host" => host = Some(sink.texts.number(&c.text()?)),
             b"Locality" => locality = locality_of(c.string()?),
             b"Speculative" => speculative = c.bool()?,
-            b"Accumulables" => c.array(|c| accumulable(c, &mut sink.updates))?,
+            b"Accumulables" => c.array(|c| accumulable(c, &mut sink.updates, &mut sink.user_updates))?,
             _ => c.skip()?,
         }
         Some(())
@@ -213,16 +234,33 @@ fn locality_of(name: &[u8]) -> Locality {
     }
 }
 
-/// Reads one accumulable; keeps it when it is an SQL metric's update.
-fn accumulable(cursor: &mut Cursor<'_>, updates: &mut Vec<(i64, i64)>) -> Option<()> {
+/// Reads one accumulable; keeps it when it is an SQL metric's update or the user's own.
+fn accumulable(
+    cursor: &mut Cursor<'_>,
+    updates: &mut Vec<(i64, i64)>,
+    user_updates: &mut Vec<UserUpdate>,
+) -> Option<()> {
     let start = *cursor;
     if let Some(found) = accumulable_as_written(cursor) {
         updates.extend(found);
         return Some(());
     }
     *cursor = start;
-    updates.extend(accumulable_in_any_order(cursor)?);
+    match accumulable_in_any_order(cursor)? {
+        Accumulable::Sql(id, update) => updates.push((id, update)),
+        Accumulable::User(update) => user_updates.push(update),
+        Accumulable::Passed => {}
+    }
     Some(())
+}
+
+/// Whose an accumulable is.
+enum Accumulable {
+    /// An SQL metric's, with a number as update.
+    Sql(i64, i64),
+    User(UserUpdate),
+    /// Spark's own, or none that could be read.
+    Passed,
 }
 
 /// The form that every Spark writes, byte for byte. It is tried first, because a line holds
@@ -257,18 +295,22 @@ fn int_as_written(c: &mut Cursor<'_>) -> Option<i64> {
     }
 }
 
-/// An SQL metric's accumulator id and update, if it is one.
-fn accumulable_in_any_order(cursor: &mut Cursor<'_>) -> Option<Option<(i64, i64)>> {
-    let (mut id, mut update, mut is_sql) = (None, None, false);
+/// An accumulable with its keys in any order, of any kind.
+fn accumulable_in_any_order(cursor: &mut Cursor<'_>) -> Option<Accumulable> {
+    let (mut id, mut number, mut is_sql, mut internal) = (None, None, false, false);
+    let mut user = UserUpdate::default();
     cursor.object(|c, key| {
         match key {
             b"ID" => id = Some(c.int()?),
+            b"Name" => user.name = c.text_or_null()?.map(Into::into),
             // A user's accumulator may hold anything.
             b"Update" => {
                 let mut ahead = *c;
-                update = int_as_written(&mut ahead);
-                c.skip()?;
+                number = int_as_written(&mut ahead);
+                user.update = Some(c.any_text()?.into());
             }
+            b"Value" => user.value = Some(c.any_text()?.into()),
+            b"Internal" => internal = c.bool()?,
             b"Metadata" => {
                 let mut ahead = *c;
                 is_sql = ahead.string() == Some(b"sql");
@@ -278,7 +320,14 @@ fn accumulable_in_any_order(cursor: &mut Cursor<'_>) -> Option<Option<(i64, i64)
         }
         Some(())
     })?;
-    Some(id.zip(update).filter(|_| is_sql))
+    Some(match (id, number) {
+        (Some(id), Some(update)) if is_sql => Accumulable::Sql(id, update),
+        (Some(id), _) if !is_sql && !internal => {
+            user.id = id;
+            Accumulable::User(user)
+        }
+        _ => Accumulable::Passed,
+    })
 }
 
 fn task_metrics(cursor: &mut Cursor<'_>, row: &mut TaskRow) -> Option<()> {
@@ -366,12 +415,12 @@ impl Peaks {
         })
     }
 
-    fn keep_for(&mut self, executor: u32) {
+    fn keep_for(&mut self, of: PeakOf) {
         if self.current.is_empty() {
             return;
         }
-        let at = self.executors.iter().position(|(e, _)| *e == executor).unwrap_or_else(|| {
-            self.executors.push((executor, Vec::new()));
+        let at = self.executors.iter().rposition(|(known, _)| *known == of).unwrap_or_else(|| {
+            self.executors.push((of, Vec::new()));
             self.executors.len() - 1
         });
         let values = &mut self.executors[at].1;

@@ -107,8 +107,37 @@ pub(super) struct ExecutorInfo {
     pub log_urls: Map,
     #[serde(rename = "Attributes", default)]
     pub attributes: Map,
+    #[serde(rename = "Resources", default)]
+    pub resources: BTreeMap<String, Resource>,
     #[serde(rename = "Resource Profile Id", default)]
     pub resource_profile: u32,
+}
+
+/// What an executor was given of a resource.
+#[derive(Debug, Deserialize)]
+pub(super) struct Resource {
+    #[serde(default)]
+    pub addresses: Vec<Str>,
+}
+
+/// A process that is no executor.
+#[derive(Debug, Deserialize)]
+pub(super) struct ProcessAdded {
+    #[serde(rename = "time", default)]
+    pub time_ms: Option<i64>,
+    #[serde(rename = "processId")]
+    pub id: Str,
+    pub info: ProcessInfo,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ProcessInfo {
+    #[serde(rename = "hostPort", default)]
+    pub host_port: Str,
+    #[serde(default)]
+    pub cores: u32,
+    #[serde(rename = "logUrlInfo", default)]
+    pub logs: Map,
 }
 
 #[derive(Debug, Deserialize)]
@@ -152,6 +181,10 @@ pub(super) struct ResourceProfileAdded {
 pub(super) struct ResourceRequest {
     #[serde(rename = "Amount", default)]
     pub amount: f64,
+    #[serde(rename = "Discovery Script", default)]
+    pub discovery_script: Option<Str>,
+    #[serde(rename = "Vendor", default)]
+    pub vendor: Option<Str>,
 }
 
 /// Executor metrics of one stage.
@@ -159,6 +192,10 @@ pub(super) struct ResourceRequest {
 pub(super) struct StageExecutorMetrics {
     #[serde(rename = "Executor ID")]
     pub executor: Str,
+    #[serde(rename = "Stage ID", default)]
+    pub stage: Option<u32>,
+    #[serde(rename = "Stage Attempt ID", default)]
+    pub stage_attempt: u32,
     #[serde(rename = "Executor Metrics", default)]
     pub metrics: BTreeMap<String, i64>,
 }
@@ -248,9 +285,13 @@ pub(super) struct StageInfo {
     #[serde(rename = "Failure Reason", default)]
     pub failure: Option<Str>,
     #[serde(rename = "Accumulables", default, deserialize_with = "user_accumulables")]
-    pub accumulables: Vec<(Str, Str)>,
+    pub accumulables: Vec<UserAccumulable>,
     #[serde(rename = "Resource Profile Id", default)]
     pub resource_profile: u32,
+    #[serde(rename = "Shuffle Push Enabled", default)]
+    pub pushes: bool,
+    #[serde(rename = "Shuffle Push Mergers Count", default)]
+    pub mergers: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -528,10 +569,20 @@ impl<'de> Deserialize<'de> for Map {
     }
 }
 
-/// Of a stage's accumulables, those that a user's code made: name and value.
-fn user_accumulables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(Str, Str)>, D::Error> {
+/// An accumulable that a user's code made.
+#[derive(Debug)]
+pub(super) struct UserAccumulable {
+    pub id: i64,
+    pub name: Str,
+    pub value: Str,
+}
+
+/// Of a stage's accumulables, those that a user's code made.
+fn user_accumulables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<UserAccumulable>, D::Error> {
     #[derive(Deserialize)]
     struct Accumulable<'a> {
+        #[serde(rename = "ID", default)]
+        id: i64,
         #[serde(rename = "Name", borrow, default)]
         name: Option<CowStr<'a>>,
         #[serde(rename = "Value", default)]
@@ -543,7 +594,7 @@ fn user_accumulables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(
     }
     struct Users;
     impl<'de> Visitor<'de> for Users {
-        type Value = Vec<(Str, Str)>;
+        type Value = Vec<UserAccumulable>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("accumulables")
@@ -559,7 +610,7 @@ fn user_accumulables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(
                 let sql = a.metadata.is_some_and(|m| m.0 == "sql");
                 if !a.internal && !sql {
                     let name = a.name.map(|n| n.0.into_owned().into()).unwrap_or_default();
-                    users.push((name, a.value.0.unwrap_or_default()));
+                    users.push(UserAccumulable { id: a.id, name, value: a.value.0.unwrap_or_default() });
                 }
             }
             Ok(users)

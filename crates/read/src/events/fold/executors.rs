@@ -1,16 +1,16 @@
 //! Executors: added, removed, excluded, and how high their metrics went.
 
-use super::super::parse::Parsed;
 use super::super::texts::Interner;
 use super::super::wire;
 use super::{Clock, size};
 use foldhash::HashMap;
-use model::{Exclusion, Executor, ResourceProfile, Text};
+use model::{Exclusion, Executor, Process, ResourceProfile, ResourceRequest, Text};
 
 #[derive(Debug, Default)]
 pub(super) struct Executors {
     list: Vec<Executor>,
     positions: HashMap<Text, u32>,
+    processes: Vec<Process>,
     profiles: Vec<ResourceProfile>,
 }
 
@@ -59,13 +59,20 @@ impl Executors {
     pub fn added(&mut self, added: &wire::ExecutorAdded, texts: &mut Interner, clock: &mut Clock) {
         let time_ms = clock.see(added.time_ms);
         let host = texts.label(&added.info.host);
-        let pairs = added.info.log_urls.0.iter().chain(&added.info.attributes.0);
-        let attributes = pairs.map(|(key, value)| (texts.text(key), texts.text(value))).collect();
+        let logs = pairs(&added.info.log_urls, texts);
+        let attributes = pairs(&added.info.attributes, texts);
+        let resources = added.info.resources.iter().map(|(name, resource)| {
+            let addresses = resource.addresses.iter().map(|a| texts.text(a)).collect();
+            (texts.text(name), addresses)
+        });
+        let resources = resources.collect();
         let executor = self.get(&added.id, texts);
         executor.host = host;
         executor.cores = added.info.cores;
         executor.resource_profile = added.info.resource_profile;
+        executor.logs = logs;
         executor.attributes = attributes;
+        executor.resources = resources;
         executor.added_ms = time_ms.or(executor.added_ms);
         executor.added = true;
         executor.removed_ms = None;
@@ -122,37 +129,61 @@ impl Executors {
     }
 
     pub fn profile(&mut self, event: wire::ResourceProfileAdded, texts: &mut Interner) {
-        let executor = event.executor.iter().map(|(name, r)| (texts.text(name), r.amount as i64)).collect();
+        let request = |(name, r): (&String, &wire::ResourceRequest)| ResourceRequest {
+            name: texts.text(name),
+            amount: r.amount as i64,
+            discovery_script: texts.label(r.discovery_script.as_deref().unwrap_or_default()),
+            vendor: texts.label(r.vendor.as_deref().unwrap_or_default()),
+        };
+        let executor = event.executor.iter().map(request).collect();
         let task = event.task.iter().map(|(name, r)| (texts.text(name), r.amount)).collect();
         self.profiles.retain(|p| p.id != event.id);
         self.profiles.push(ResourceProfile { id: event.id, executor, task });
     }
 
-    pub fn peaks(&mut self, event: &wire::StageExecutorMetrics, texts: &mut Interner) {
+    /// Takes note of an executor's metrics; gives its position.
+    pub fn peaks(&mut self, event: &wire::StageExecutorMetrics, texts: &mut Interner) -> u32 {
         let at = self.position(&event.executor, texts);
         for (name, &value) in &event.metrics {
             raise(&mut self.list[at].peaks, name, value, texts);
         }
+        at as u32
     }
 
-    /// The highest executor metrics that a batch's tasks reported.
-    pub fn task_peaks(&mut self, parsed: &Parsed, texts: &mut Interner) {
-        for (executor, values) in &parsed.peaks.executors {
-            let at = self.position(&parsed.texts[*executor as usize], texts);
-            for (name, &value) in parsed.peaks.names.iter().zip(values) {
-                raise(&mut self.list[at].peaks, name, value, texts);
-            }
+    /// The highest executor metrics that a batch's tasks of one executor and stage reported; gives
+    /// the executor's position.
+    pub fn task_peaks(&mut self, executor: &str, names: &[Box<str>], values: &[i64], texts: &mut Interner) -> u32 {
+        let at = self.position(executor, texts);
+        for (name, &value) in names.iter().zip(values) {
+            raise(&mut self.list[at].peaks, name, value, texts);
         }
+        at as u32
     }
 
-    pub fn finish(self) -> (Vec<Executor>, Vec<ResourceProfile>) {
+    pub fn process(&mut self, added: &wire::ProcessAdded, texts: &mut Interner, clock: &mut Clock) {
+        let process = Process {
+            id: texts.label(&added.id),
+            host_port: texts.label(&added.info.host_port),
+            added_ms: clock.see(added.time_ms),
+            cores: added.info.cores,
+            logs: pairs(&added.info.logs, texts),
+        };
+        self.processes.retain(|p| p.id != process.id);
+        self.processes.push(process);
+    }
+
+    pub fn finish(self) -> (Vec<Executor>, Vec<Process>, Vec<ResourceProfile>) {
         let mut profiles = self.profiles;
         profiles.sort_by_key(|p| p.id);
-        (self.list, profiles)
+        (self.list, self.processes, profiles)
     }
 }
 
-fn raise(peaks: &mut Vec<(Text, i64)>, name: &str, value: i64, texts: &mut Interner) {
+fn pairs(map: &wire::Map, texts: &mut Interner) -> Vec<(Text, Text)> {
+    map.0.iter().map(|(key, value)| (texts.text(key), texts.text(value))).collect()
+}
+
+pub(super) fn raise(peaks: &mut Vec<(Text, i64)>, name: &str, value: i64, texts: &mut Interner) {
     match peaks.iter_mut().find(|(n, _)| &**n == name) {
         Some((_, highest)) => *highest = value.max(*highest),
         // Metrics that nobody collected are written as 0.

@@ -4,7 +4,7 @@ use super::super::parse::{KNOWN, Parsed, short_name};
 use super::work::{Lost, TaskCounts};
 use super::{At, Clock, Fold};
 use crate::source::{PartStats, ReadStats};
-use model::{Application, LogFacts, Text, Warning};
+use model::{Application, CachedRdd, Executor, LogFacts, Text, Warning};
 
 /// Unknown kinds of events that a warning names.
 const MAX_KINDS_NAMED: usize = 5;
@@ -102,7 +102,8 @@ impl Fold {
         let mut app = Application { first_event_ms: first_ms, last_event_ms: last_ms, ..self.app };
         app.cached = self.storage.finish();
         app.streams = self.streams.finish();
-        (app.executors, app.profiles) = self.executors.finish();
+        (app.executors, app.processes, app.profiles) = self.executors.finish();
+        add_cached(&mut app.executors, &app.cached);
         (app.jobs, app.stages, app.sql, app.accumulators) = (jobs, stages, sql, accumulators);
         let facts = self.facts;
         let mut warnings = facts.damage_warnings(stats);
@@ -260,4 +261,19 @@ fn count(n: u64, thing: &str) -> String {
 
 fn warning(code: &str, text: String) -> Warning {
     Warning { code: code.to_owned(), text }
+}
+
+/// Adds up what each executor holds of cached data at the end.
+fn add_cached(executors: &mut [Executor], cached: &[CachedRdd]) {
+    for rdd in cached.iter().filter(|rdd| rdd.unpersisted_ms.is_none()) {
+        for block in &rdd.held {
+            let Some(executor) = executors.iter_mut().find(|e| *e.id == *block.executor) else { continue };
+            executor.rdd_blocks += 1;
+            executor.cached_disk_bytes += block.disk_bytes;
+            match rdd.level.off_heap {
+                true => executor.cached_off_heap_bytes += block.memory_bytes,
+                false => executor.cached_on_heap_bytes += block.memory_bytes,
+            }
+        }
+    }
 }

@@ -136,13 +136,23 @@ impl Fold {
                 rare => self.rare(rare),
             }
         }
-        self.executors.task_peaks(&parsed, &mut self.texts);
+        self.task_peaks(&parsed);
         self.keep_budget();
     }
 
     /// Whether the batch begins with the line that the one before ended with.
     fn first_line_repeats(&self, parsed: &Parsed) -> bool {
         parsed.first.as_ref().zip(self.last_line).is_some_and(|(first, last)| first.fingerprint == last)
+    }
+
+    /// The highest executor metrics that a batch's tasks reported: of the executor and of the stage.
+    fn task_peaks(&mut self, parsed: &Parsed) {
+        for ((executor, stage, attempt), values) in &parsed.peaks.executors {
+            let (names, texts) = (&parsed.peaks.names, &mut self.texts);
+            let at = self.executors.task_peaks(&parsed.texts[*executor as usize], names, values, texts);
+            let named = names.iter().map(|n| &**n).zip(values.iter().copied());
+            self.work.peaks((*stage, *attempt), at, named, texts);
+        }
     }
 
     fn task_start(&mut self, start: TaskStart, parsed: &Parsed, executors: &mut [Option<u32>]) {
@@ -156,10 +166,10 @@ impl Fold {
         self.clock.see(end.row.get(model::Metric::LaunchMs));
         self.clock.see(end.row.get(model::Metric::FinishMs));
         let succeeded = end.row.status == TaskStatus::Success;
-        let updates = end.updates.clone();
-        if let Some(stage) = self.work.task_end(end, &mut self.texts)
-            && succeeded
-        {
+        let (updates, user_updates, task) = (end.updates.clone(), end.user_updates.clone(), end.row.id);
+        let Some(stage) = self.work.task_end(end, &mut self.texts) else { return };
+        self.work.user_updates(stage, task, &parsed.user_updates[user_updates], &mut self.texts);
+        if succeeded {
             self.sql.task_updates(stage, &parsed.updates[updates]);
         }
     }
@@ -193,7 +203,14 @@ impl Fold {
             Event::Excluded(exclusion) => self.executors.excluded(&exclusion, clock),
             Event::Unexcluded(exclusion) => self.executors.unexcluded(&exclusion, clock),
             Event::ResourceProfile(profile) => self.executors.profile(profile, texts),
-            Event::ExecutorMetrics(metrics) => self.executors.peaks(&metrics, texts),
+            Event::ExecutorMetrics(metrics) => {
+                let executor = self.executors.peaks(&metrics, texts);
+                if let Some(stage) = metrics.stage {
+                    let named = metrics.metrics.iter().map(|(name, value)| (&**name, *value));
+                    self.work.peaks((stage, metrics.stage_attempt), executor, named, texts);
+                }
+            }
+            Event::Process(process) => self.executors.process(&process, texts, clock),
             Event::JobStart(job) => self.work.job_start(*job, texts, clock),
             Event::JobEnd(job) => self.work.job_end(*job, texts, clock),
             Event::StageSubmitted(stage) => {

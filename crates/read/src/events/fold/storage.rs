@@ -4,7 +4,7 @@ use super::super::texts::Interner;
 use super::super::wire::{self, BlockUpdatedInfo, StageInfo};
 use super::size;
 use foldhash::HashMap;
-use model::{CachedRdd, StorageLevel, Text};
+use model::{CachedBlock, CachedRdd, StorageLevel, Text};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
@@ -57,7 +57,16 @@ impl Storage {
     }
 
     pub fn finish(self) -> Vec<CachedRdd> {
-        self.rdds.into_values().collect()
+        let mut rdds = self.rdds;
+        for ((rdd, partition, executor), block) in self.blocks.into_iter().filter(|(_, block)| block.held()) {
+            if let Some(cached) = rdds.get_mut(&rdd) {
+                let (memory_bytes, disk_bytes) = (block.memory, block.disk);
+                cached.held.push(CachedBlock { partition, executor, memory_bytes, disk_bytes });
+            }
+        }
+        rdds.values_mut()
+            .for_each(|rdd| rdd.held.sort_by(|a, b| (a.partition, &a.executor).cmp(&(b.partition, &b.executor))));
+        rdds.into_values().collect()
     }
 }
 

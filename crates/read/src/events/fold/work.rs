@@ -1,12 +1,16 @@
 //! Jobs, stages and tasks.
 
-use super::super::task::{TaskEnd, TaskStart};
+use super::super::task::{TaskEnd, TaskStart, UserUpdate};
 use super::super::texts::Interner;
 use super::super::wire::{self, JobEnd, JobStart, Properties, RddInfo, StageEvent, StageInfo};
+use super::executors::raise;
 use super::ids::IdSet;
 use super::{Clock, size, storage};
 use foldhash::HashMap;
-use model::{EndReason, Job, Label, Locality, Metric, Rdd, Stage, StageStatus, TaskRow, TaskStatus, Tasks, Text};
+use model::{
+    Accumulable, EndReason, Job, Label, Locality, Metric, Rdd, Stage, StageStatus, TaskAccumulable, TaskRow,
+    TaskStatus, Tasks, Text,
+};
 use std::collections::{BTreeMap, HashSet};
 
 /// Failures of one stage attempt that are kept with their whole stack; of the others class and
@@ -153,6 +157,36 @@ impl Work {
         Some(at)
     }
 
+    /// Keeps what a task added to the user's accumulators.
+    pub fn user_updates(&mut self, stage: u32, task: i64, updates: &[UserUpdate], texts: &mut Interner) {
+        for update in updates {
+            let mut label = |text: &Option<Box<str>>| texts.label(text.as_deref().unwrap_or_default());
+            let accumulator = Accumulable { id: update.id, name: label(&update.name), value: label(&update.value) };
+            let update = label(&update.update);
+            self.stages[stage as usize].stage.task_accumulables.push(TaskAccumulable { task, accumulator, update });
+            self.task_bytes += size_of::<TaskAccumulable>();
+        }
+    }
+
+    /// Takes note of an executor's metrics while a stage ran.
+    pub fn peaks<'n>(
+        &mut self,
+        (stage, attempt): (u32, u32),
+        executor: u32,
+        metrics: impl Iterator<Item = (&'n str, i64)>,
+        texts: &mut Interner,
+    ) {
+        let at = self.stage(stage, attempt) as usize;
+        let peaks = &mut self.stages[at].stage.peaks;
+        let place = peaks.iter().position(|(e, _)| *e == executor).unwrap_or_else(|| {
+            peaks.push((executor, Vec::new()));
+            peaks.len() - 1
+        });
+        for (name, value) in metrics {
+            raise(&mut peaks[place].1, name, value, texts);
+        }
+    }
+
     /// A stage that has tasks was submitted, whether or not an event says so.
     fn activate(&mut self, at: u32) {
         let status = &mut self.stages[at as usize].stage.status;
@@ -223,8 +257,12 @@ impl Work {
         stage.completed_ms = clock.see(info.completed_ms);
         stage.status = if info.failure.is_some() { StageStatus::Failed } else { StageStatus::Complete };
         stage.failure = texts.option(info.failure.as_deref());
-        stage.accumulables =
-            info.accumulables.iter().map(|(name, value)| (texts.text(name), texts.text(value))).collect();
+        let accumulable = |a: &wire::UserAccumulable| Accumulable {
+            id: a.id,
+            name: texts.label(&a.name),
+            value: texts.label(&a.value),
+        };
+        stage.accumulables = info.accumulables.iter().map(accumulable).collect();
         self.describe(at, info, texts);
     }
 
@@ -246,6 +284,7 @@ impl Work {
         stage.num_tasks = info.num_tasks;
         stage.parents = info.parents;
         stage.resource_profile = info.resource_profile;
+        stage.pushed_to = info.pushes.then_some(info.mergers);
         stage.barrier = info.rdds.iter().any(|rdd| rdd.barrier);
         stage.rdds = info.rdds.into_iter().map(|info| rdd(info, texts)).collect();
     }
