@@ -12,7 +12,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("read", &["model"]),
     ("diagnose", &["model"]),
-    ("lakescope", &["model", "read", "diagnose"]),
+    ("serve", &["model", "diagnose"]),
+    ("lakescope", &["model", "read", "diagnose", "serve"]),
     ("testkit", &["model", "read", "diagnose"]),
     ("xtask", &["model", "read", "diagnose", "testkit"]),
 ];

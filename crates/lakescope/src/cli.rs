@@ -2,6 +2,8 @@
 
 #[cfg(feature = "lab")]
 use crate::commands::lab;
+#[cfg(feature = "serve")]
+use crate::commands::serve;
 use crate::commands::{compare, diagnose, documents, plan, rules, shuffle};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -40,6 +42,9 @@ pub enum Command {
     /// Make a bad and a repaired variant on your own Spark, diagnose both and compare.
     #[cfg(feature = "lab")]
     Lab(Box<lab::Args>),
+    /// Serve folders of event logs over HTTP, with Spark's REST API.
+    #[cfg(feature = "serve")]
+    Serve(Box<serve::Args>),
     /// List the findings that a diagnosis can give, or explain one.
     Rules(rules::Args),
     /// Print a completion script for a shell.

@@ -18,6 +18,8 @@
 
 pub mod cli;
 mod commands;
+#[cfg(feature = "serve")]
+mod duties;
 pub mod inputs;
 mod output;
 mod progress;

@@ -7,6 +7,7 @@ mod corpus;
 mod guide;
 mod lab;
 mod model;
+mod rest;
 mod speed;
 mod stores;
 
@@ -94,6 +95,12 @@ const LINES: &[Line] = &[
         name: "stores",
         about: "real S3, Azure and Google servers give what the files give; failures are told",
         run: stores::run,
+        when: When::Always,
+    },
+    Line {
+        name: "rest",
+        about: "Spark's REST answers and errors, asked of lakescope serve over HTTP",
+        run: rest::run,
         when: When::Always,
     },
     Line {

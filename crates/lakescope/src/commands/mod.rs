@@ -8,6 +8,8 @@ pub mod lab;
 pub mod plan;
 pub mod reading;
 pub mod rules;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod shuffle;
 
 use crate::cli::{Cli, Command};
@@ -24,6 +26,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Shuffle(args) => shuffle::run(&args, &global),
         #[cfg(feature = "lab")]
         Command::Lab(args) => lab::run(&args, &global),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(&args, &global),
         Command::Rules(args) => rules::run(&args, &global),
         Command::Completions(args) => documents::completions(&args),
         Command::Man(args) => documents::manual(&args),

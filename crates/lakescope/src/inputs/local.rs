@@ -87,6 +87,15 @@ fn folder(path: &Path) -> Result<Findings> {
     Ok(all)
 }
 
+/// The files below a folder, by path; what cannot be entered is left out.
+#[cfg(feature = "serve")]
+pub fn listing(folder: &Path) -> Vec<Entry> {
+    let mut listing = Vec::new();
+    let _ = list(folder, "", 0, &mut listing);
+    listing.sort_by(|a, b| a.path.cmp(&b.path));
+    listing
+}
+
 /// Lists files with their path below the folder. Links to folders are not followed: they may lead
 /// in a circle.
 fn list(folder: &Path, below: &str, depth: usize, listing: &mut Vec<Entry>) -> io::Result<()> {

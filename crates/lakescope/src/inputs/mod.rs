@@ -5,7 +5,7 @@
 
 #[cfg(feature = "cloud")]
 mod cloud;
-mod local;
+pub(crate) mod local;
 
 use anyhow::{Context, Result, bail};
 use read::source::{

@@ -5,3 +5,5 @@ mod command;
 mod fixture;
 mod render;
 mod samples;
+#[cfg(feature = "serve")]
+mod serve;

@@ -1,0 +1,3 @@
+//! What a running server does beside answering.
+
+pub mod ingest;

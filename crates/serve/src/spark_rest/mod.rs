@@ -1,0 +1,140 @@
+//! Spark's REST API as its History Server 4.0.1 answers it: the same paths, parameters, JSON and
+//! errors, without its caps (1,000 jobs and stages, 100,000 tasks).
+
+mod applications;
+mod environment;
+mod errors;
+mod executors;
+mod figures;
+mod jobs;
+mod logs;
+mod params;
+mod stages;
+mod storage;
+mod tasks;
+mod times;
+
+use crate::History;
+use axum::Router;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use errors::Failure;
+use model::Application;
+use params::Params;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// The version whose contract this is.
+const VERSION: &str = "4.0.1";
+
+type Shared = State<Arc<dyn History>>;
+
+pub(crate) fn router() -> Router<Arc<dyn History>> {
+    Router::new()
+        .route("/version", get(version))
+        .route("/applications", get(list))
+        .route("/applications/", get(list))
+        .route("/applications/{*path}", get(application))
+        .fallback(|| async { Failure::no_such_path() })
+}
+
+async fn version() -> Response {
+    #[derive(Serialize)]
+    struct Version {
+        spark: &'static str,
+    }
+    json(&Version { spark: VERSION })
+}
+
+async fn list(State(history): Shared, RawQuery(query): RawQuery) -> Result<Response, Failure> {
+    let params = Params::of(query.as_deref());
+    Ok(json(&applications::list(history.list(), &params, times::now_ms())?))
+}
+
+/// Everything below `/applications/{id}`: a second segment that is no resource is an attempt.
+async fn application(
+    State(history): Shared,
+    Path(path): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Failure> {
+    let answer = tokio::task::spawn_blocking(move || {
+        let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
+        answer(&*history, &segments, &Params::of(query.as_deref()))
+    });
+    answer.await.map_err(|_| Failure::internal("answering failed"))?
+}
+
+const RESOURCES: [&str; 9] = [
+    "jobs",
+    "stages",
+    "executors",
+    "allexecutors",
+    "allmiscellaneousprocess",
+    "storage",
+    "environment",
+    "sql",
+    "streaming",
+];
+
+fn answer(history: &dyn History, segments: &[&str], params: &Params) -> Result<Response, Failure> {
+    let (id, rest) = segments.split_first().ok_or_else(Failure::no_such_path)?;
+    match rest {
+        [] => Ok(json(&applications::one(history.list(), id)?)),
+        ["logs"] => logs::archive(history, id, None),
+        [attempt, "logs"] => logs::archive(history, id, Some(attempt)),
+        [first, ..] if RESOURCES.contains(first) => resource(history, id, None, rest, params),
+        [attempt] => Ok(json(&applications::attempt(history.list(), id, attempt)?)),
+        [attempt, rest @ ..] => resource(history, id, Some(attempt), rest, params),
+    }
+}
+
+fn resource(
+    history: &dyn History,
+    id: &str,
+    attempt: Option<&str>,
+    rest: &[&str],
+    params: &Params,
+) -> Result<Response, Failure> {
+    let opened = history.open(id, attempt).map_err(|why| Failure::internal(&why))?;
+    let app = opened.ok_or_else(|| Failure::no_such_app(id, attempt))?;
+    of_application(&app, rest, params)
+}
+
+fn of_application(app: &Application, path: &[&str], params: &Params) -> Result<Response, Failure> {
+    Ok(match path {
+        ["jobs"] => json(&jobs::list(app, params)?),
+        ["jobs", id] => json(&jobs::one(app, number(id)?)?),
+        ["stages"] => json(&stages::list(app, params)?),
+        ["stages", id] => json(&stages::attempts(app, number(id)?, params)?),
+        ["stages", id, attempt] => json(&stages::one(app, number(id)?, number(attempt)?, params)?),
+        ["stages", id, attempt, "taskSummary"] => {
+            json(&tasks::summary(stages::find(app, number(id)?, number(attempt)?)?, params)?)
+        }
+        ["stages", id, attempt, "taskList"] => {
+            json(&tasks::list(app, stages::find(app, number(id)?, number(attempt)?)?, params)?)
+        }
+        ["executors"] => json(&executors::active(app)),
+        ["allexecutors"] => json(&executors::all(app)),
+        ["executors", _, "threads"] => return Err(Failure::no_threads()),
+        ["allmiscellaneousprocess"] => json(&executors::processes(app)),
+        ["storage", "rdd"] => json(&storage::list(app)),
+        ["storage", "rdd", id] => json(&storage::one(app, number(id)?)?),
+        ["environment"] => json(&environment::of(app)),
+        _ => return Err(Failure::no_such_path()),
+    })
+}
+
+/// A number in a path; anything else is a path that does not exist, as in Spark.
+fn number(segment: &str) -> Result<u32, Failure> {
+    segment.parse().map_err(|_| Failure::no_such_path())
+}
+
+/// JSON without a copy of the tree.
+fn json(value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
+        Err(error) => Failure::internal(&error.to_string()).into_response(),
+    }
+}
