@@ -28,6 +28,20 @@ pub struct Listed {
     pub updated_ms: i64,
 }
 
+/// Pages for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Page<'a> {
+    /// Which applications need a person, and why.
+    Applications,
+    /// The diagnosis of one attempt.
+    Application {
+        /// Application id.
+        id: &'a str,
+        /// Attempt id.
+        attempt: Option<&'a str>,
+    },
+}
+
 /// Where applications come from.
 pub trait History: Debug + Send + Sync {
     /// All attempts that can be opened, in any order.
@@ -41,6 +55,19 @@ pub trait History: Debug + Send + Sync {
 
     /// The files of an attempt's log, in order; `None` when there is no such attempt.
     fn log_files(&self, id: &str, attempt: Option<&str>) -> Option<Vec<PathBuf>>;
+
+    /// A page for people, as HTML; `None` when it is about an attempt that is not there.
+    ///
+    /// # Errors
+    /// When a log cannot be read.
+    fn page(&self, page: &Page<'_>) -> Result<Option<String>, String>;
+
+    /// The diagnosis of an attempt as the JSON of `lakescope diagnose`; `None` when there is no
+    /// such attempt.
+    ///
+    /// # Errors
+    /// When its log cannot be read.
+    fn diagnosis(&self, id: &str, attempt: Option<&str>) -> Result<Option<String>, String>;
 
     /// Whether what was there at the start has been read.
     fn is_ready(&self) -> bool;

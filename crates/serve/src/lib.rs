@@ -1,5 +1,5 @@
-//! HTTP over the applications that were read: Spark's own REST contract, so that whatever reads a
-//! Spark History Server reads this.
+//! HTTP over the applications that were read: pages that begin with the answer, and Spark's own
+//! REST contract, so that whatever reads a Spark History Server reads this.
 //!
 //! In goes a [`History`]: which applications there are, and how to get one. Out comes a router.
 //! Handlers decode a request, call one function over [`model::Application`], encode its answer.
@@ -10,6 +10,8 @@
 //! #     fn list(&self) -> Vec<serve::Listed> { Vec::new() }
 //! #     fn open(&self, _: &str, _: Option<&str>) -> Result<Option<std::sync::Arc<model::Application>>, String> { Ok(None) }
 //! #     fn log_files(&self, _: &str, _: Option<&str>) -> Option<Vec<std::path::PathBuf>> { None }
+//! #     fn page(&self, _: &serve::Page<'_>) -> Result<Option<String>, String> { Ok(None) }
+//! #     fn diagnosis(&self, _: &str, _: Option<&str>) -> Result<Option<String>, String> { Ok(None) }
 //! #     fn is_ready(&self) -> bool { true }
 //! # }
 //! let router = serve::router(std::sync::Arc::new(Nothing));
@@ -19,9 +21,10 @@
 //! What it never does: read logs, keep state, know the command line or the environment.
 
 mod history;
+mod pages;
 mod spark_rest;
 
-pub use history::{History, Listed};
+pub use history::{History, Listed, Page};
 
 use axum::Router;
 use axum::extract::State;
@@ -43,6 +46,7 @@ pub fn router(history: Arc<dyn History>) -> Router {
     Router::new()
         .route("/health", get(|| async { "ok" }))
         .route("/ready", get(ready))
+        .merge(pages::router())
         .nest("/api/v1", spark_rest::router())
         .layer(CompressionLayer::new().gzip(true))
         .with_state(history)

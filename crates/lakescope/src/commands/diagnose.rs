@@ -3,7 +3,7 @@
 use crate::cli::Global;
 use crate::commands::reading::Reading;
 use crate::inputs::{self, Content, Findings, Found};
-use crate::render::{self, Look, Money};
+use crate::render::{self, Look};
 use crate::{output, settings};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -256,9 +256,7 @@ impl Session<'_> {
     }
 
     fn look(&self) -> Look {
-        let currency = self.config.currency.clone();
-        let money = self.config.core_hour_price.map(|per_core_hour| Money { per_core_hour, currency });
-        Look { all: self.args.all, width: self.global.columns(), money }
+        Look { all: self.args.all, width: self.global.columns(), ..Look::of(&self.config) }
     }
 
     fn format(&self) -> Format {

@@ -3,6 +3,7 @@
 use crate::cli::Global;
 use crate::duties::ingest::Ingest;
 use crate::output;
+use crate::settings;
 use anyhow::{Context, Result, bail};
 use serve::History;
 use std::net::SocketAddr;
@@ -17,7 +18,8 @@ Examples:
   lakescope serve logs/ more-logs/ --listen 127.0.0.1:0 --no-auth
   curl http://127.0.0.1:8484/api/v1/applications
 
-What reads a Spark History Server reads this: Spark's REST API is under /api/v1.";
+The first page says which applications need a person, and why. What reads a Spark
+History Server reads this: Spark's REST API is under /api/v1.";
 
 /// Options of the command.
 #[derive(Debug, clap::Args)]
@@ -35,6 +37,9 @@ pub struct Args {
     /// Seconds between two looks at the folders.
     #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub interval: u64,
+    /// Limits of the findings.
+    #[command(flatten)]
+    pub settings: settings::Options,
     /// Applications that are kept open in memory; others are read again when asked for.
     #[arg(long, default_value_t = 32, value_name = "N")]
     pub max_open: usize,
@@ -46,7 +51,12 @@ pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
     for folder in &args.folders {
         std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
     }
-    let ingest = Arc::new(Ingest::new(args.folders.clone(), read::Options::default(), args.max_open));
+    let ingest = Arc::new(Ingest::new(
+        args.folders.clone(),
+        read::Options::default(),
+        settings::load(&args.settings)?,
+        args.max_open,
+    ));
     let runtime = tokio::runtime::Runtime::new().context("cannot start the server's threads")?;
     runtime.block_on(serve(ingest, args, global))
 }

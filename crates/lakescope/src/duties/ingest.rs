@@ -4,9 +4,11 @@
 //! were asked for last.
 
 use crate::inputs::local;
-use model::Application;
+use crate::render::{self, Row};
+use diagnose::Config;
+use model::{Application, Severity};
 use read::source::{LogFiles, LogKind, Part, group};
-use serve::{History, Listed};
+use serve::{History, Listed, Page};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,7 @@ use std::time::UNIX_EPOCH;
 pub struct Ingest {
     folders: Vec<PathBuf>,
     options: read::Options,
+    config: Config,
     /// By the path of the first file.
     logs: RwLock<BTreeMap<PathBuf, Log>>,
     /// Whole applications, the one asked for last at the end.
@@ -34,7 +37,15 @@ struct Log {
     mark: Mark,
     in_progress: bool,
     /// What lists show, or why it cannot be read.
-    listed: Result<Listed, String>,
+    listed: Result<Head, String>,
+}
+
+/// What lists show of a log.
+#[derive(Clone, Debug)]
+struct Head {
+    listed: Listed,
+    severity: Option<Severity>,
+    sentence: String,
 }
 
 /// Tells whether files have changed.
@@ -61,10 +72,11 @@ impl Mark {
 impl Ingest {
     /// Watches `folders` and keeps at most `max_open` whole applications.
     #[must_use]
-    pub fn new(folders: Vec<PathBuf>, options: read::Options, max_open: usize) -> Self {
+    pub fn new(folders: Vec<PathBuf>, options: read::Options, config: Config, max_open: usize) -> Self {
         Self {
             folders,
             options,
+            config,
             logs: RwLock::default(),
             open: Mutex::default(),
             max_open: max_open.max(1),
@@ -101,9 +113,10 @@ impl Ingest {
         }
         let read = self.read(&first, &files, in_progress);
         let listed = read.map(|app| {
-            let listed = listed(&app, &mark);
+            let summary = diagnose::diagnose(&app, &self.config).summary;
+            let head = Head { listed: listed(&app, &mark), severity: summary.severity, sentence: summary.sentence };
             self.keep_open(first.clone(), app);
-            listed
+            head
         });
         let log = Log { files, mark, in_progress, listed };
         self.logs.write().unwrap_or_else(PoisonError::into_inner).insert(first, log);
@@ -134,9 +147,16 @@ impl Ingest {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
         let is_meant = |log: &Log| {
             let listed = log.listed.as_ref().ok();
-            listed.is_some_and(|l| l.id == id && l.attempt.as_deref() == attempt)
+            listed.is_some_and(|head| head.listed.id == id && head.listed.attempt.as_deref() == attempt)
         };
         logs.iter().find(|(_, log)| is_meant(log)).map(|(first, log)| (first.clone(), log.clone()))
+    }
+
+    fn first_page(&self) -> String {
+        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let heads = logs.values().filter_map(|log| log.listed.as_ref().ok());
+        let unreadable: Vec<String> = logs.values().filter_map(|log| log.listed.clone().err()).collect();
+        render::applications_html(heads.map(row).collect(), &unreadable, self.is_ready())
     }
 
     fn opened(&self, first: &Path) -> Option<Arc<Application>> {
@@ -146,6 +166,28 @@ impl Ingest {
         open.push(found.clone());
         Some(found.1)
     }
+}
+
+fn row(head: &Head) -> Row {
+    let listed = &head.listed;
+    let attempt = listed.attempt.as_ref().map(|a| format!("/{}", segment(a))).unwrap_or_default();
+    Row {
+        link: format!("/applications/{}{attempt}", segment(&listed.id)),
+        name: if listed.name.is_empty() { listed.id.clone() } else { listed.name.clone() },
+        id: listed.id.clone(),
+        user: listed.user.clone(),
+        started_ms: listed.started_ms,
+        wall_ms: listed.ended_ms.unwrap_or(listed.last_event_ms) - listed.started_ms,
+        ended: listed.ended_ms.is_some(),
+        severity: head.severity,
+        sentence: head.sentence.clone(),
+    }
+}
+
+/// A segment of a path: an id comes from a log, where anything may stand.
+fn segment(text: &str) -> String {
+    let safe = |b: u8| b.is_ascii_alphanumeric() || b"-_.~".contains(&b);
+    text.bytes().map(|b| if safe(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
 fn listed(app: &Application, mark: &Mark) -> Listed {
@@ -165,7 +207,7 @@ fn listed(app: &Application, mark: &Mark) -> Listed {
 impl History for Ingest {
     fn list(&self) -> Vec<Listed> {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
-        logs.values().filter_map(|log| log.listed.clone().ok()).collect()
+        logs.values().filter_map(|log| Some(log.listed.as_ref().ok()?.listed.clone())).collect()
     }
 
     fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Application>>, String> {
@@ -180,6 +222,23 @@ impl History for Ingest {
 
     fn log_files(&self, id: &str, attempt: Option<&str>) -> Option<Vec<PathBuf>> {
         self.find(id, attempt).map(|(_, log)| log.files)
+    }
+
+    fn page(&self, page: &Page<'_>) -> Result<Option<String>, String> {
+        match page {
+            Page::Applications => Ok(Some(self.first_page())),
+            Page::Application { id, attempt } => {
+                let Some(app) = self.open(id, *attempt)? else { return Ok(None) };
+                let report = diagnose::diagnose(&app, &self.config);
+                Ok(Some(render::html(&report, Some(&app), &render::Look::of(&self.config))))
+            }
+        }
+    }
+
+    fn diagnosis(&self, id: &str, attempt: Option<&str>) -> Result<Option<String>, String> {
+        let Some(app) = self.open(id, attempt)? else { return Ok(None) };
+        let report = diagnose::diagnose(&app, &self.config);
+        render::json(&report).map(Some).map_err(|error| format!("writing the diagnosis of {id}: {error}"))
     }
 
     fn is_ready(&self) -> bool {

@@ -17,6 +17,8 @@ mod words;
 
 pub use clean::{clean, one_line};
 pub use compare::{compare_markdown, compare_text};
+#[cfg(feature = "serve")]
+pub use html::{Row, applications_html};
 pub use html::{compare_html, html};
 pub use json::json;
 pub use list::{list_html, list_markdown, list_text};
@@ -37,6 +39,16 @@ pub struct Look {
     pub width: usize,
     /// Price of core time, where set.
     pub money: Option<Money>,
+}
+
+impl Look {
+    /// One screen, with the price that is set.
+    #[must_use]
+    pub fn of(config: &diagnose::Config) -> Self {
+        let currency = config.currency.clone();
+        let money = config.core_hour_price.map(|per_core_hour| Money { per_core_hour, currency });
+        Self { money, ..Self::default() }
+    }
 }
 
 impl Default for Look {

@@ -94,6 +94,45 @@ fn answers_as_spark_does() {
 }
 
 #[test]
+fn the_first_page_says_who_needs_a_person() {
+    let server = Server::start(&samples());
+    let (status, page) = server.get("/");
+    assert_eq!(status, 200);
+    assert!(page.contains("applications need") && page.contains("shop_daily"), "{page}");
+    assert!(page.contains("One task of 14 reads") && !page.contains("<script"), "{page}");
+    // From the first page to the report of an application, and to the same as JSON.
+    let start = page.find("/applications/").unwrap();
+    let link = &page[start..start + page[start..].find('"').unwrap()];
+    let (status, report) = server.get(link);
+    assert_eq!(status, 200);
+    assert!(report.contains("<h1>") && report.contains("Findings"));
+    let diagnosis = server.json(&format!("/api/lakescope/v1{link}/diagnosis"));
+    let id = link.rsplit('/').next().unwrap();
+    assert_eq!(diagnosis["application"]["id"], id);
+    assert!(report.contains(id));
+    assert_eq!(server.get("/applications/nobody").0, 404);
+}
+
+#[test]
+fn what_a_log_says_is_shown_as_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "<img src=x onerror=alert(1)>";
+    let log = format!(
+        "{}\n{{\"Event\":\"SparkListenerApplicationStart\",\"App Name\":\"{name}\",\"App ID\":\"a/../b\",\"Timestamp\":1763085852000,\"User\":\"\\\"><i>\"}}\n",
+        r#"{"Event":"SparkListenerLogStart","Spark Version":"3.5.3"}"#
+    );
+    std::fs::write(folder.path().join("app"), log).unwrap();
+    std::fs::write(folder.path().join("other"), "no log at all").unwrap();
+    let server = Server::start(folder.path());
+    let (_, page) = server.get("/");
+    assert!(page.contains("&lt;img src=x") && !page.contains("<img") && !page.contains("<i>"), "{page}");
+    assert!(page.contains("/applications/a%2F..%2Fb") && page.contains("cannot read"), "{page}");
+    let (status, report) = server.get("/applications/a%2F..%2Fb");
+    assert_eq!(status, 200, "{report}");
+    assert!(!report.contains("<img"));
+}
+
+#[test]
 fn errors_name_what_is_wrong() {
     let server = Server::start(&samples());
     for (path, status, body) in [

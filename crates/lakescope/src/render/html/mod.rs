@@ -1,5 +1,7 @@
 //! The report as one HTML file: style and charts inside, no script, no request.
 
+#[cfg(feature = "serve")]
+mod applications;
 mod charts;
 mod compare;
 mod finding;
@@ -7,6 +9,8 @@ mod strip;
 mod tables;
 mod timeline;
 
+#[cfg(feature = "serve")]
+pub use applications::{Row, applications_html};
 pub use compare::compare_html;
 
 use super::{Look, clean_report, one_line, story, words};
