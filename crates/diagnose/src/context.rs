@@ -5,11 +5,13 @@ use crate::blame::Blame;
 use crate::budget::{self, Budget};
 use crate::config::Config;
 use crate::gaps::{self, Gap};
+use crate::queries::{self, Query};
 use crate::run_model::{self, Change, RunModel};
 use crate::slots::Slots;
 use crate::uneven::Uneven;
 use crate::work::Work;
 use crate::{cold, stage_model};
+use foldhash::HashMap;
 use model::{Application, Estimate, Executor, Metric, Plan, PlanNode, Quantiles, SqlExecution, Stage, TaskStatus};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -32,6 +34,9 @@ pub struct Context<'a> {
     pub blame: Blame,
     budget: Budget,
     gaps: Vec<Gap>,
+    of_users: Vec<Query<'a>>,
+    /// Positions in `stages` by SQL execution.
+    by_sql: OnceCell<HashMap<i64, Vec<usize>>>,
 }
 
 /// A stage attempt with its figures.
@@ -166,7 +171,40 @@ impl<'a> Context<'a> {
             }),
         };
         let stages = stages(app, config, &slots);
-        Self { app, config, stages, slots, run, wall_ms: app.wall_ms(), blame: Blame::of(app), budget, gaps }
+        Self {
+            app,
+            config,
+            stages,
+            slots,
+            run,
+            wall_ms: app.wall_ms(),
+            blame: Blame::of(app),
+            budget,
+            gaps,
+            of_users: queries::written_by_users(app),
+            by_sql: OnceCell::new(),
+        }
+    }
+
+    /// The plans that users wrote: without Delta's work on its own log.
+    #[must_use]
+    pub fn of_users(&self) -> &[Query<'a>] {
+        &self.of_users
+    }
+
+    /// Stage attempts that worked for an SQL execution, or whose operators stand in its plan.
+    pub fn stages_of_sql(&self, id: Option<i64>) -> impl Iterator<Item = &StageFacts<'a>> {
+        let by_sql = self.by_sql.get_or_init(|| {
+            let mut by_sql: HashMap<i64, Vec<usize>> = HashMap::default();
+            for (at, stage) in self.stages.iter().enumerate() {
+                let ids = [stage.sql, stage.plan_of].map(|sql| sql.map(|s| s.id));
+                let second = ids[1].filter(|id| ids[0] != Some(*id));
+                ids[0].into_iter().chain(second).for_each(|id| by_sql.entry(id).or_default().push(at));
+            }
+            by_sql
+        });
+        let positions = id.and_then(|id| by_sql.get(&id)).map(Vec::as_slice).unwrap_or_default();
+        positions.iter().map(|&at| &self.stages[at])
     }
 
     /// Where wall time and slot time went; empty for a paste.

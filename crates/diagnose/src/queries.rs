@@ -4,14 +4,18 @@ use crate::context::{Context, StageFacts};
 use crate::draft::Draft;
 use crate::plan_text;
 use foldhash::HashSet;
-use model::{Metric, Operator, Plan, PlanNode, Scan, SqlExecution, Text};
+use model::{Application, Metric, Operator, Plan, PlanNode, Scan, SqlExecution, Text};
+use std::sync::Arc;
 
 /// A plan with what is known of its run.
+#[derive(Clone)]
 pub struct Query<'a> {
     /// The plan that ran, or that was pasted.
     pub plan: &'a Plan,
     /// Its execution; `None` for a pasted plan.
     pub sql: Option<&'a SqlExecution>,
+    /// Positions of its own nodes: see [`Query::own_nodes`].
+    own: Arc<[usize]>,
 }
 
 /// Frames and plan texts of Delta's own work on its log. The names of tables, jobs and
@@ -21,15 +25,24 @@ const DELTA_FRAMES: [&str; 3] = ["org.apache.spark.sql.delta.", "io.delta.", "co
 /// All plans: those of the log, else the pasted ones.
 #[must_use]
 pub fn all<'a>(cx: &Context<'a>) -> Vec<Query<'a>> {
-    let logged = cx.app.sql.iter().map(|s| Query { plan: s.plan(), sql: Some(s) });
-    let pasted = cx.app.pasted.iter().flat_map(|p| &p.plans).map(|plan| Query { plan, sql: None });
-    logged.chain(pasted).collect()
+    of_application(cx.app).collect()
+}
+
+fn of_application<'a>(app: &'a Application) -> impl Iterator<Item = Query<'a>> {
+    let logged = app.sql.iter().map(|s| Query::new(s.plan(), Some(s)));
+    let pasted = app.pasted.iter().flat_map(|p| &p.plans).map(|plan| Query::new(plan, None));
+    logged.chain(pasted)
+}
+
+/// What [`of_users`] gives, for a context that is being made.
+pub(crate) fn written_by_users(app: &Application) -> Vec<Query<'_>> {
+    of_application(app).filter(|q| !q.sql.is_some_and(is_delta_bookkeeping)).collect()
 }
 
 /// The plans that users wrote: without Delta's work on its own log.
 #[must_use]
 pub fn of_users<'a>(cx: &Context<'a>) -> Vec<Query<'a>> {
-    all(cx).into_iter().filter(|q| !q.sql.is_some_and(is_delta_bookkeeping)).collect()
+    cx.of_users().to_vec()
 }
 
 /// Whether an execution reads or computes a Delta log rather than data, by its call stack and by
@@ -58,8 +71,14 @@ impl<'a> Query<'a> {
     /// Nodes that this plan computes itself, in pre-order: without copies below a reused exchange,
     /// without the plan of cached data below its scan, and each set of metrics once.
     #[must_use]
-    pub fn own_nodes(&self) -> Vec<usize> {
-        let nodes = &self.plan.nodes;
+    pub fn own_nodes(&self) -> &[usize] {
+        &self.own
+    }
+
+    /// A plan, and the execution that ran it.
+    #[must_use]
+    pub fn new(plan: &'a Plan, sql: Option<&'a SqlExecution>) -> Self {
+        let nodes = &plan.nodes;
         let mut elsewhere = vec![false; nodes.len()];
         let mut seen: HashSet<i64> = HashSet::default();
         let mut own = Vec::new();
@@ -74,13 +93,13 @@ impl<'a> Query<'a> {
                 own.push(at);
             }
         }
-        own
+        Self { plan, sql, own: own.into() }
     }
 
     /// Own nodes with their position.
     pub fn nodes(&self) -> impl Iterator<Item = (usize, &'a PlanNode)> {
-        let plan = self.plan;
-        self.own_nodes().into_iter().map(move |at| (at, &plan.nodes[at]))
+        let (plan, own) = (self.plan, Arc::clone(&self.own));
+        (0..own.len()).map(move |i| (own[i], &plan.nodes[own[i]]))
     }
 
     /// Whether the text or log tells no run: a pasted plan, or one without a single metric.
@@ -97,9 +116,7 @@ impl<'a> Query<'a> {
 
     /// Stage attempts that worked for it.
     pub fn stages<'c>(&self, cx: &'c Context<'a>) -> impl Iterator<Item = &'c StageFacts<'a>> {
-        let id = self.sql.map(|s| s.id);
-        let of = |sql: Option<&SqlExecution>| sql.map(|q| q.id);
-        cx.stages.iter().filter(move |s| id.is_some() && (of(s.sql) == id || of(s.plan_of) == id))
+        cx.stages_of_sql(self.sql.map(|s| s.id))
     }
 
     /// Run time of its tasks, ms.

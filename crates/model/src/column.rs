@@ -88,6 +88,21 @@ impl Column {
         (0..self.len).map(|row| self.get(row))
     }
 
+    /// The values in row order, the width looked at once and not for every row.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<i64> {
+        fn widened<T: Copy + Into<i64>>(base: i64, distances: &[T]) -> Vec<i64> {
+            distances.iter().map(|&distance| base.wrapping_add(distance.into())).collect()
+        }
+        match &self.distances {
+            Distances::Same => vec![self.base; self.len],
+            Distances::I8(v) => widened(self.base, v),
+            Distances::I16(v) => widened(self.base, v),
+            Distances::I32(v) => widened(self.base, v),
+            Distances::I64(v) => widened(self.base, v),
+        }
+    }
+
     /// Whether every row is zero.
     #[must_use]
     pub fn all_zero(&self) -> bool {

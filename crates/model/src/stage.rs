@@ -199,7 +199,7 @@ impl Stage {
         {
             return *q;
         }
-        Quantiles::of(self.tasks.successful().map(|row| self.tasks.value(metric, row)).collect())
+        Quantiles::of(self.tasks.successful_values(metric))
     }
 
     /// Sum over all tasks that reported, failed ones too, as Spark's stage page shows it.
@@ -211,7 +211,7 @@ impl Stage {
         {
             return q.sum;
         }
-        (0..self.tasks.len()).fold(0, |sum: i64, row| sum.saturating_add(self.tasks.value(metric, row)))
+        self.tasks.values(metric).into_iter().fold(0, i64::saturating_add)
     }
 
     /// First launch and last finish of its tasks, epoch ms; `None` without a finished task.

@@ -242,6 +242,8 @@ pub struct Tasks {
     executor: Column,
     flags: Column,
     failures: Vec<(u32, Box<EndReason>)>,
+    /// Rows that did not succeed.
+    unsuccessful: usize,
     span: Option<(i64, i64)>,
 }
 
@@ -261,6 +263,7 @@ impl Tasks {
         for (column, value) in self.columns.iter_mut().zip(row.values) {
             column.push(value);
         }
+        self.unsuccessful += usize::from(row.status != TaskStatus::Success);
         self.id.push(row.id);
         self.index.push(i64::from(row.index));
         self.attempt.push(i64::from(row.attempt));
@@ -412,6 +415,34 @@ impl Tasks {
     /// Rows that did not succeed with their reasons, in row order.
     pub fn failures(&self) -> impl Iterator<Item = (usize, &EndReason)> {
         self.failures.iter().map(|(row, reason)| (*row as usize, &**reason))
+    }
+
+    /// A figure of every row.
+    #[must_use]
+    pub fn values(&self, metric: Metric) -> Vec<i64> {
+        let column = |m: Metric| self.columns.get(m as usize).map(Column::to_vec).unwrap_or_default();
+        match metric {
+            Metric::DurationMs => {
+                let duration = |(launch, finish): (i64, i64)| if finish == 0 { 0 } else { (finish - launch).max(0) };
+                column(Metric::LaunchMs).into_iter().zip(column(Metric::FinishMs)).map(duration).collect()
+            }
+            Metric::ShuffleReadBytes => {
+                let (local, remote) = (column(Metric::LocalBytesRead), column(Metric::RemoteBytesRead));
+                local.into_iter().zip(remote).map(|(local, remote)| local + remote).collect()
+            }
+            stored if (stored as usize) < Metric::STORED => column(stored),
+            derived => (0..self.len()).map(|row| self.value(derived, row)).collect(),
+        }
+    }
+
+    /// A figure of every row that succeeded.
+    #[must_use]
+    pub fn successful_values(&self, metric: Metric) -> Vec<i64> {
+        let values = self.values(metric);
+        match self.unsuccessful {
+            0 => values,
+            _ => self.successful().map(|row| values[row]).collect(),
+        }
     }
 
     /// Rows that succeeded.

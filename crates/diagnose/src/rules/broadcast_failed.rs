@@ -35,7 +35,7 @@ fn of_result(cx: &Context<'_>, result: &Draft) -> Option<Draft> {
     };
     let (bytes, limit) = (value("result_bytes")?, value("limit_bytes")?);
     let sql = result.finding.scope.sql.or_else(|| cx.app.job(result.finding.scope.job?)?.sql);
-    let query = sql.and_then(|id| cx.app.sql(id)).map(|sql| Query { plan: sql.plan(), sql: Some(sql) });
+    let query = sql.and_then(|id| cx.app.sql(id)).map(|sql| Query::new(sql.plan(), Some(sql)));
     let side = query.as_ref().and_then(|q| build_side(q.plan)).or_else(|| pasted_build_side(cx));
     let which = side.as_ref().map_or("a table", |s| s.name.as_str());
     let title = format!(

@@ -174,7 +174,10 @@ impl Session<'_> {
                 let app = self.read(one)?;
                 let report = diagnose::diagnose(&app, &self.config);
                 self.says_something(&name, &app, &report)?;
-                self.one(&report, &app)
+                let answer = self.one(&report, &app);
+                // The process ends after this: to give memory back piece by piece only takes time.
+                std::mem::forget((app, report));
+                answer
             }
             (_, last) => self.many(found.into_iter().chain(last).collect()),
         }
