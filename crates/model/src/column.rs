@@ -180,6 +180,7 @@ mod tests {
         {
             let mut column: Column = values.iter().copied().collect();
             prop_assert_eq!(column.iter().collect::<Vec<_>>(), values.clone());
+            prop_assert_eq!(column.to_vec(), values.clone());
             let mut changed = values;
             if !changed.is_empty() {
                 let row = change.0 % changed.len();

@@ -509,6 +509,34 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_column_says_what_its_rows_say() {
+        let mut tasks = Tasks::default();
+        for (i, status) in [TaskStatus::Success, TaskStatus::Failed, TaskStatus::Success, TaskStatus::Running]
+            .into_iter()
+            .cycle()
+            .take(40)
+            .enumerate()
+        {
+            let mut row = TaskRow::new(i as i64);
+            row.status = status;
+            for (at, metric) in Metric::ALL_STORED.into_iter().enumerate() {
+                row.set(metric, (i * 7_919 % 1_000 + at * 300) as i64);
+            }
+            // Some never finish, some seem to finish before they begin.
+            row.set(Metric::FinishMs, if i % 5 == 0 { 0 } else { (i * 31) as i64 });
+            tasks.push(row);
+        }
+        let derived = [Metric::DurationMs, Metric::ShuffleReadBytes, Metric::BlocksFetched, Metric::IoWaitMs];
+        for metric in Metric::ALL_STORED.into_iter().chain(derived) {
+            let rows: Vec<i64> = (0..tasks.len()).map(|row| tasks.value(metric, row)).collect();
+            assert_eq!(tasks.values(metric), rows, "{metric:?}");
+            let successful: Vec<i64> = tasks.successful().map(|row| tasks.value(metric, row)).collect();
+            assert_eq!(tasks.successful_values(metric), successful, "{metric:?}");
+        }
+        assert!(Tasks::default().values(Metric::RunMs).is_empty());
+    }
+
+    #[test]
     fn a_plain_task_costs_well_under_200_bytes() {
         let mut tasks = Tasks::default();
         for i in 0..10_000_i64 {
