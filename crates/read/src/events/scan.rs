@@ -183,15 +183,19 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over one value and gives it as text: a string without its quotes, else as written.
-    pub fn any_text(&mut self) -> Option<Cow<'a, str>> {
+    /// Passes over one value and gives it as text: a string without its quotes, `null` as none,
+    /// anything else as written.
+    pub fn any_text(&mut self) -> Option<Option<Cow<'a, str>>> {
         self.skip_space();
+        if self.null() {
+            return Some(None);
+        }
         if self.rest.first() == Some(&b'"') {
-            return self.text();
+            return self.text().map(Some);
         }
         let before = self.rest;
         self.skip()?;
-        Some(String::from_utf8_lossy(&before[..before.len() - self.rest.len()]))
+        Some(Some(String::from_utf8_lossy(&before[..before.len() - self.rest.len()])))
     }
 
     fn skip_scalar(&mut self) -> Option<()> {

@@ -295,36 +295,32 @@ fn int_as_written(c: &mut Cursor<'_>) -> Option<i64> {
     }
 }
 
-/// An accumulable with its keys in any order, of any kind.
+/// An accumulable with its keys in any order, of any kind. Its values may be long (the statuses of
+/// all blocks): they are copied only when they are the user's.
 fn accumulable_in_any_order(cursor: &mut Cursor<'_>) -> Option<Accumulable> {
     let (mut id, mut number, mut is_sql, mut internal) = (None, None, false, false);
-    let mut user = UserUpdate::default();
+    let (mut name, mut update, mut value) = (None, None, None);
     cursor.object(|c, key| {
+        let mut ahead = *c;
         match key {
-            b"ID" => id = Some(c.int()?),
-            b"Name" => user.name = c.text_or_null()?.map(Into::into),
-            // A user's accumulator may hold anything.
+            b"ID" => id = Some(ahead.int()?),
+            b"Name" => name = ahead.any_text()?,
             b"Update" => {
-                let mut ahead = *c;
                 number = int_as_written(&mut ahead);
-                user.update = Some(c.any_text()?.into());
+                update = { *c }.any_text()?;
             }
-            b"Value" => user.value = Some(c.any_text()?.into()),
-            b"Internal" => internal = c.bool()?,
-            b"Metadata" => {
-                let mut ahead = *c;
-                is_sql = ahead.string() == Some(b"sql");
-                c.skip()?;
-            }
-            _ => c.skip()?,
+            b"Value" => value = ahead.any_text()?,
+            b"Internal" => internal = ahead.bool() == Some(true),
+            b"Metadata" => is_sql = ahead.string() == Some(b"sql"),
+            _ => {}
         }
-        Some(())
+        c.skip()
     })?;
     Some(match (id, number) {
         (Some(id), Some(update)) if is_sql => Accumulable::Sql(id, update),
         (Some(id), _) if !is_sql && !internal => {
-            user.id = id;
-            Accumulable::User(user)
+            let [name, update, value] = [name, update, value].map(|text| text.map(Into::into));
+            Accumulable::User(UserUpdate { id, name, update, value })
         }
         _ => Accumulable::Passed,
     })

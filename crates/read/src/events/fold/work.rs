@@ -39,7 +39,7 @@ pub(super) struct Work {
     /// Tasks that have started and not ended.
     running: HashMap<i64, Running>,
     pub counts: TaskCounts,
-    /// Bytes of all tasks.
+    /// Bytes of all tasks, of what they added to accumulators and of their executors' peaks.
     task_bytes: usize,
     lean: bool,
 }
@@ -157,9 +157,9 @@ impl Work {
         Some(at)
     }
 
-    /// Keeps what a task added to the user's accumulators.
+    /// Keeps what a task added to the user's accumulators, while there is memory for display.
     pub fn user_updates(&mut self, stage: u32, task: i64, updates: &[UserUpdate], texts: &mut Interner) {
-        for update in updates {
+        for update in updates.iter().filter(|_| !self.lean) {
             let mut label = |text: &Option<Box<str>>| texts.label(text.as_deref().unwrap_or_default());
             let accumulator = Accumulable { id: update.id, name: label(&update.name), value: label(&update.value) };
             let update = label(&update.update);
@@ -168,7 +168,7 @@ impl Work {
         }
     }
 
-    /// Takes note of an executor's metrics while a stage ran.
+    /// Takes note of an executor's metrics while a stage ran, while there is memory for display.
     pub fn peaks<'n>(
         &mut self,
         (stage, attempt): (u32, u32),
@@ -176,15 +176,21 @@ impl Work {
         metrics: impl Iterator<Item = (&'n str, i64)>,
         texts: &mut Interner,
     ) {
+        if self.lean {
+            return;
+        }
         let at = self.stage(stage, attempt) as usize;
         let peaks = &mut self.stages[at].stage.peaks;
         let place = peaks.iter().position(|(e, _)| *e == executor).unwrap_or_else(|| {
             peaks.push((executor, Vec::new()));
             peaks.len() - 1
         });
+        let of_executor = &mut peaks[place].1;
+        let before = of_executor.len();
         for (name, value) in metrics {
-            raise(&mut peaks[place].1, name, value, texts);
+            raise(of_executor, name, value, texts);
         }
+        self.task_bytes += (of_executor.len() - before) * size_of::<(Text, i64)>();
     }
 
     /// A stage that has tasks was submitted, whether or not an event says so.
