@@ -243,7 +243,10 @@ impl Builder<'_> {
         if !self.troubles.is_empty() || self.app.pasted.is_none() {
             return;
         }
-        let stopped = self.causes.iter().position(|&c| c == Some(Cause::Cancelled));
+        // A copy that lost its race was stopped by design.
+        let lost_race = |i: &Incident| i.message.contains("another attempt succeeded");
+        let is_stopped = |at: &usize| self.causes[*at] == Some(Cause::Cancelled) && !lost_race(&self.incidents[*at]);
+        let stopped = (0..self.incidents.len()).find(is_stopped);
         let aborted = || self.incidents.iter().position(|i| is_quote(i) && !i.message.is_empty());
         let alone = stopped.map(|at| (at, Cause::Cancelled)).or_else(|| Some((aborted()?, Cause::Code)));
         if let Some((at, cause)) = alone {

@@ -181,6 +181,18 @@ impl<'a> Query<'a> {
 
 pub use crate::plan_reading::human_name as human;
 
+/// Characters of a generator that a sentence quotes.
+const SUBJECT: usize = 60;
+
+/// An operator as the subject of a sentence: of a generator its function, `explode(items)`.
+#[must_use]
+pub fn subject(plan: &Plan, at: usize) -> String {
+    match &plan.nodes[at].op {
+        Operator::Generate { generator } => crate::words::clipped(&plan_text::without_ids(generator), SUBJECT),
+        _ => human(plan, at),
+    }
+}
+
 /// A table's name, else the end of its path.
 #[must_use]
 pub fn short_source(scan: &Scan) -> String {

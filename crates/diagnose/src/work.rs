@@ -346,9 +346,7 @@ fn growth(cx: &Context<'_>, facts: &StageFacts<'_>, plan: &Plan) -> Option<(Stri
         let inputs = plan.inputs(n);
         let rows_in = inputs.into_iter().filter_map(|i| rows_below(cx, plan, i)).max()?;
         let name = match &plan.nodes[n].op {
-            Operator::Generate { .. } => {
-                crate::queries::human(plan, n).trim_start_matches("Generate rows: ").to_owned()
-            }
+            Operator::Generate { .. } => crate::queries::subject(plan, n),
             _ => plan.nodes[n].name.to_string(),
         };
         Some((name, rows_in, rows(n)?))

@@ -206,6 +206,12 @@ fn what_was_stopped_is_no_failure_of_the_code() {
 }
 
 #[test]
+fn a_copy_that_lost_its_race_is_no_trouble() {
+    let text = "26/02/11 09:14:02 WARN TaskSetManager: Lost task 3.1 in stage 7.0 (TID 88) (n2 executor 4): TaskKilled (another attempt succeeded)";
+    assert!(report(text).findings.is_empty(), "{:#?}", report(text).findings);
+}
+
+#[test]
 fn errors_inside_json_and_behind_a_tool() {
     check(
         r#"{"status": "ERROR", "result": {"message": "Job aborted due to stage failure: Task 0 in stage 0.0 failed 4 times, most recent failure: Lost task 0.3 in stage 0.0 (TID 7, n3): ExecutorLostFailure (executor 0 lost)\nDriver stacktrace:"}}"#,

@@ -33,8 +33,7 @@ fn draft(cx: &Context<'_>, query: &Query<'_>, at: usize) -> Option<Draft> {
     if out < LEAST || ratio < cx.config.explode_ratio {
         return None;
     }
-    let name = queries::human(query.plan, at);
-    let name = name.strip_prefix("Generate rows: ").unwrap_or(&name);
+    let name = queries::subject(query.plan, at);
     let title = format!("{name} makes {} rows of {}: {}", Count(out as u64), Count(most.max(0) as u64), Factor(ratio));
     let facts = query.stage_of(cx, at);
     let share = facts.map_or(0.0, |f| f.wall_ms as f64 / cx.base_wall_ms().max(1) as f64);

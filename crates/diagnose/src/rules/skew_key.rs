@@ -179,9 +179,9 @@ fn title(facts: &StageFacts<'_>, skew: &Skew, work: &Work) -> String {
         Millis(facts.uneven().duration.median),
     );
     // Of partitions that adaptive execution merged, one as they were before is the measure.
-    let before = work.exchanges.first().and_then(|e| e.partitions).filter(|_| work.merged).unwrap_or(u64::MAX);
-    let hot = skew.max >= 5 * skew.peers.max(1)
-        || before != u64::MAX && skew.max as f64 * before as f64 >= 5.0 * q.sum as f64;
+    let before = work.exchanges.first().and_then(|e| e.partitions).filter(|_| work.merged);
+    let above_merged = before.is_some_and(|n| skew.max as f64 * n as f64 >= 5.0 * q.sum as f64);
+    let hot = above_merged || skew.max >= 5 * skew.peers.max(1);
     format!("{what}: {}", cause(hot, work, q.max as f64 / q.sum.max(1) as f64))
 }
 
