@@ -41,7 +41,7 @@ pub struct Executor {
     pub resources: Vec<(Text, Vec<Text>)>,
     /// Cached blocks at the end; from block updates.
     pub rdd_blocks: u32,
-    /// Memory of cached blocks at the end, bytes: on the heap and off it.
+    /// Memory on the heap of cached blocks at the end, bytes.
     pub cached_on_heap_bytes: u64,
     /// Memory off the heap of cached blocks at the end, bytes.
     pub cached_off_heap_bytes: u64,

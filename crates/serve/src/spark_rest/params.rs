@@ -12,7 +12,7 @@ impl Params {
         Self(pairs.map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
     }
 
-    /// The last value of a parameter, as a servlet gives it.
+    /// The first value of a parameter, as a servlet gives it.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
