@@ -1,5 +1,7 @@
 //! Times in which no task ran.
 
+pub use crate::rules::driver_gap::told;
+
 use crate::run_model::union;
 use model::{Application, Metric};
 

@@ -50,6 +50,7 @@ pub mod slots;
 mod source_line;
 mod stage_model;
 pub mod streams;
+pub mod telling;
 #[cfg(test)]
 mod testing;
 pub mod uneven;

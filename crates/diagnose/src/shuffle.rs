@@ -13,9 +13,11 @@
 //! assert_eq!((outcome.partitions, outcome.waves), (512, 8));
 //! ```
 
+mod answer;
 mod propose;
 mod recorded;
 
+pub use answer::Answer;
 pub use propose::{Proposal, proposal, propose};
 pub use recorded::{Recorded, of_stage};
 

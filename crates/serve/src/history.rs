@@ -1,12 +1,14 @@
 //! What the pages and answers are about: the applications that a source holds.
 
-use model::Application;
+use diagnose::{Config, telling};
+use model::{Application, Metric, Report, Severity};
+use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// One attempt of an application, as lists show it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Listed {
     /// Application id.
     pub id: String,
@@ -26,9 +28,163 @@ pub struct Listed {
     pub last_event_ms: i64,
     /// When the log was written last, epoch ms.
     pub updated_ms: i64,
+    /// Whether the log says by its name that the application runs.
+    pub in_progress: bool,
+    /// What the diagnosis says in short.
+    pub verdict: Verdict,
+    /// What it used.
+    pub usage: Usage,
 }
 
-/// Pages for people.
+/// A diagnosis in one row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Severity of the worst finding.
+    pub severity: Option<Severity>,
+    /// The sentence.
+    pub sentence: String,
+    /// Findings that are told on their own.
+    pub findings: usize,
+    /// The worst one.
+    pub worst: Option<Worst>,
+    /// Wall time that mending it saves, ms.
+    pub saving_ms: Option<i64>,
+    /// Whether a job failed, or the application ended with an exit code.
+    pub failed: bool,
+}
+
+/// A finding in a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worst {
+    /// Its rule.
+    pub id: String,
+    /// What it says.
+    pub title: String,
+}
+
+/// What an application used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Core time that was reserved, ms.
+    pub core_ms: i64,
+    /// Run time of the tasks, ms.
+    pub run_ms: i64,
+    /// Bytes spilled to disk.
+    pub spill_bytes: i64,
+    /// Bytes written to shuffles.
+    pub shuffle_bytes: i64,
+    /// Bytes read from sources.
+    pub input_bytes: i64,
+    /// Tasks.
+    pub tasks: u64,
+    /// Task attempts that failed.
+    pub failed_tasks: u64,
+}
+
+impl Listed {
+    /// The row of an attempt.
+    #[must_use]
+    pub fn of(opened: &Opened, updated_ms: i64) -> Self {
+        let app = opened.app();
+        Self {
+            id: app.id.to_string(),
+            attempt: app.attempt_id.as_deref().map(str::to_owned),
+            name: app.name.to_string(),
+            user: app.user.to_string(),
+            spark_version: app.spark_version.to_string(),
+            started_ms: app.start_ms().unwrap_or_default(),
+            ended_ms: app.ended_ms,
+            last_event_ms: app.end_ms().unwrap_or_default(),
+            updated_ms,
+            in_progress: app.log.in_progress,
+            verdict: Verdict::of(opened),
+            usage: Usage::of(opened),
+        }
+    }
+
+    /// Wall time, ms; so far, where it has not ended.
+    #[must_use]
+    pub fn wall_ms(&self) -> i64 {
+        (self.ended_ms.unwrap_or(self.last_event_ms) - self.started_ms).max(0)
+    }
+}
+
+impl Verdict {
+    fn of(opened: &Opened) -> Self {
+        let report = opened.report();
+        let chapters = telling::chapters(report, false);
+        let worst = chapters.first().map(|chapter| chapter.root);
+        Self {
+            severity: report.summary.severity,
+            sentence: telling::capital(&telling::one_line(&report.summary.sentence)),
+            findings: chapters.len(),
+            worst: worst.map(|f| Worst { id: f.id.clone(), title: telling::one_line(&f.title) }),
+            saving_ms: worst.and_then(|f| f.estimate.as_ref()).map(|e| e.saved_ms).filter(|ms| *ms > 0),
+            failed: report.application.counts.failed_jobs > 0 || opened.app().exit_code.is_some_and(|code| code != 0),
+        }
+    }
+}
+
+impl Usage {
+    fn of(opened: &Opened) -> Self {
+        let report = opened.report();
+        let sum = |metric| opened.app().stages.iter().map(|stage| stage.sum(metric)).fold(0, i64::saturating_add);
+        Self {
+            core_ms: telling::core_total_ms(report),
+            run_ms: report.summary.run_ms,
+            spill_bytes: sum(Metric::DiskSpillBytes),
+            shuffle_bytes: sum(Metric::ShuffleBytesWritten),
+            input_bytes: sum(Metric::InputBytes),
+            tasks: report.application.counts.tasks,
+            failed_tasks: report.application.counts.task_attempts_failed,
+        }
+    }
+}
+
+/// A log that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unreadable {
+    /// Its first file.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// An application with its diagnosis, which is made when it is first asked for.
+#[derive(Debug)]
+pub struct Opened {
+    app: Application,
+    config: Arc<Config>,
+    report: OnceLock<Report>,
+}
+
+impl Opened {
+    /// An application that is to be diagnosed by `config`.
+    #[must_use]
+    pub fn new(app: Application, config: Arc<Config>) -> Self {
+        Self { app, config, report: OnceLock::new() }
+    }
+
+    /// All that its log says.
+    #[must_use]
+    pub fn app(&self) -> &Application {
+        &self.app
+    }
+
+    /// What is wrong with it.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        self.report.get_or_init(|| diagnose::diagnose(&self.app, &self.config))
+    }
+
+    /// Thresholds and prices.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+}
+
+/// Pages for people that run no script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page<'a> {
     /// Which applications need a person, and why.
@@ -47,28 +203,31 @@ pub trait History: Debug + Send + Sync {
     /// All attempts that can be opened, in any order.
     fn list(&self) -> Vec<Listed>;
 
+    /// Logs that cannot be read.
+    fn unreadable(&self) -> Vec<Unreadable>;
+
     /// An attempt with everything that its log says; `None` when there is no such one.
     ///
     /// # Errors
     /// When its log cannot be read: what was wrong with which file.
-    fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Application>>, String>;
+    fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Opened>>, String>;
 
     /// The files of an attempt's log, in order; `None` when there is no such attempt.
     fn log_files(&self, id: &str, attempt: Option<&str>) -> Option<Vec<PathBuf>>;
 
-    /// A page for people, as HTML; `None` when it is about an attempt that is not there.
+    /// A page for people that runs no script, as HTML; `None` when it is about an attempt that is
+    /// not there.
     ///
     /// # Errors
     /// When a log cannot be read.
     fn page(&self, page: &Page<'_>) -> Result<Option<String>, String>;
 
-    /// The diagnosis of an attempt as the JSON of `lakescope diagnose`; `None` when there is no
-    /// such attempt.
-    ///
-    /// # Errors
-    /// When its log cannot be read.
-    fn diagnosis(&self, id: &str, attempt: Option<&str>) -> Result<Option<String>, String>;
+    /// Thresholds and prices of the diagnosis.
+    fn config(&self) -> Arc<Config>;
 
     /// Whether what was there at the start has been read.
     fn is_ready(&self) -> bool;
+
+    /// A number that changes with every change of the list.
+    fn revision(&self) -> u64;
 }

@@ -5,26 +5,31 @@
 //! Handlers decode a request, call one function over [`model::Application`], encode its answer.
 //!
 //! ```
+//! # use std::sync::Arc;
 //! # #[derive(Debug)] struct Nothing;
 //! # impl serve::History for Nothing {
 //! #     fn list(&self) -> Vec<serve::Listed> { Vec::new() }
-//! #     fn open(&self, _: &str, _: Option<&str>) -> Result<Option<std::sync::Arc<model::Application>>, String> { Ok(None) }
+//! #     fn unreadable(&self) -> Vec<serve::Unreadable> { Vec::new() }
+//! #     fn open(&self, _: &str, _: Option<&str>) -> Result<Option<Arc<serve::Opened>>, String> { Ok(None) }
 //! #     fn log_files(&self, _: &str, _: Option<&str>) -> Option<Vec<std::path::PathBuf>> { None }
 //! #     fn page(&self, _: &serve::Page<'_>) -> Result<Option<String>, String> { Ok(None) }
-//! #     fn diagnosis(&self, _: &str, _: Option<&str>) -> Result<Option<String>, String> { Ok(None) }
+//! #     fn config(&self) -> Arc<diagnose::Config> { Arc::default() }
 //! #     fn is_ready(&self) -> bool { true }
+//! #     fn revision(&self) -> u64 { 0 }
 //! # }
-//! let router = serve::router(std::sync::Arc::new(Nothing));
+//! let router = serve::router(Arc::new(Nothing));
 //! # let _: axum::Router = router;
 //! ```
 //!
 //! What it never does: read logs, keep state, know the command line or the environment.
 
+mod api;
 mod history;
 mod pages;
+mod params;
 mod spark_rest;
 
-pub use history::{History, Listed, Page};
+pub use history::{History, Listed, Opened, Page, Unreadable, Usage, Verdict, Worst};
 
 use axum::Router;
 use axum::extract::State;
@@ -48,6 +53,7 @@ pub fn router(history: Arc<dyn History>) -> Router {
         .route("/ready", get(ready))
         .merge(pages::router())
         .nest("/api/v1", spark_rest::router())
+        .nest("/api/lakescope/v1", api::router())
         .layer(CompressionLayer::new().gzip(true))
         .with_state(history)
 }

@@ -1,5 +1,4 @@
-//! Pages for people, and the diagnosis behind them as JSON. They load nothing and run nothing, and
-//! the headers say so.
+//! Pages for people that load nothing and run nothing, and the headers say so.
 
 use crate::{History, Page};
 use axum::Router;
@@ -27,8 +26,6 @@ pub(crate) fn router() -> Router<Arc<dyn History>> {
         .route("/", get(applications))
         .route("/applications/{id}", get(application))
         .route("/applications/{id}/{attempt}", get(attempt))
-        .route("/api/lakescope/v1/applications/{id}/diagnosis", get(diagnosis))
-        .route("/api/lakescope/v1/applications/{id}/{attempt}/diagnosis", get(diagnosis_of_attempt))
 }
 
 async fn applications(State(history): Shared) -> Response {
@@ -42,14 +39,6 @@ async fn application(State(history): Shared, Path(id): Path<String>) -> Response
 async fn attempt(State(history): Shared, Path((id, attempt)): Path<(String, String)>) -> Response {
     let page = move |h: &dyn History| h.page(&Page::Application { id: &id, attempt: Some(&attempt) });
     answered(history, "text/html; charset=utf-8", page).await
-}
-
-async fn diagnosis(State(history): Shared, Path(id): Path<String>) -> Response {
-    answered(history, "application/json", move |h| h.diagnosis(&id, None)).await
-}
-
-async fn diagnosis_of_attempt(State(history): Shared, Path((id, attempt)): Path<(String, String)>) -> Response {
-    answered(history, "application/json", move |h| h.diagnosis(&id, Some(&attempt))).await
 }
 
 /// Runs what may read a log on a thread that may wait.

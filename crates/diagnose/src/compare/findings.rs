@@ -106,7 +106,7 @@ fn signed(ms: i64) -> String {
 }
 
 /// `REG_*`, `FLAKY` and `IMPROVED`; `rules::RULES` lists them.
-pub fn all(c: &Comparison, base: &[Application], new: &Application, config: &Config) -> Vec<Finding> {
+pub fn all(c: &Comparison, base: &[&Application], new: &Application, config: &Config) -> Vec<Finding> {
     let slower = c.history.as_ref().map_or(c.delta_ms as f64 > NOTABLE * c.base.wall_ms as f64, |h| h.slower);
     let mut found = Vec::new();
     if let (Some(why), None) = (&c.new.failed, &c.base.failed) {
@@ -150,8 +150,8 @@ fn regression(c: &Comparison, part: &CausePart, config: &Config) -> Option<Findi
 }
 
 /// REG_SKEW_TREND: the slowest task over the median grows from run to run.
-fn skew_trend(base: &[Application], new: &Application) -> Option<Finding> {
-    let mut runs: Vec<&Application> = base.iter().filter(|a| history::ended_well(a)).chain([new]).collect();
+fn skew_trend(base: &[&Application], new: &Application) -> Option<Finding> {
+    let mut runs: Vec<&Application> = base.iter().copied().filter(|a| history::ended_well(a)).chain([new]).collect();
     runs.sort_by_key(|a| a.start_ms());
     if runs.len() < TREND_RUNS {
         return None;
@@ -178,8 +178,8 @@ fn worst_ratio(app: &Application) -> f64 {
 }
 
 /// FLAKY: the same stage fails in some runs (code), or another one each time (platform).
-fn flaky(base: &[Application], new: &Application) -> Option<Finding> {
-    let runs: Vec<&Application> = base.iter().chain([new]).collect();
+fn flaky(base: &[&Application], new: &Application) -> Option<Finding> {
+    let runs: Vec<&Application> = base.iter().copied().chain([new]).collect();
     let failed: Vec<&str> = runs.iter().filter_map(|a| first_failed_stage(a)).collect();
     if runs.len() < 3 || failed.len() < 2 || failed.len() == runs.len() {
         return None;

@@ -26,7 +26,7 @@ pub struct History {
 impl History {
     /// The spread of the runs; `None` with fewer than five.
     #[must_use]
-    pub fn of(base: &[Application], new: &Application) -> Option<Self> {
+    pub fn of(base: &[&Application], new: &Application) -> Option<Self> {
         let used = usable(base);
         if used.len() < ENOUGH_RUNS {
             return None;
@@ -46,7 +46,7 @@ pub fn ended_well(app: &Application) -> bool {
 }
 
 /// The last ten runs that ended well, or all of them when none did.
-fn usable(base: &[Application]) -> Vec<usize> {
+fn usable(base: &[&Application]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..base.len()).filter(|&at| ended_well(&base[at])).collect();
     if order.is_empty() {
         order = (0..base.len()).collect();
@@ -57,7 +57,7 @@ fn usable(base: &[Application]) -> Vec<usize> {
 
 /// Position of the run of median wall time.
 #[must_use]
-pub fn median_run(base: &[Application]) -> Option<usize> {
+pub fn median_run(base: &[&Application]) -> Option<usize> {
     let mut used = usable(base);
     used.sort_by_key(|&at| base[at].wall_ms());
     used.get(used.len() / 2).copied()

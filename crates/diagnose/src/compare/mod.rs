@@ -183,9 +183,9 @@ pub struct Comparison {
 ///
 /// With several, the baseline is the run of median wall time among the last ten that ended well.
 #[must_use]
-pub fn compare(base: &[Application], new: &Application, config: &Config) -> Option<Comparison> {
+pub fn compare(base: &[&Application], new: &Application, config: &Config) -> Option<Comparison> {
     let at = history::median_run(base)?;
-    let baseline = &base[at];
+    let baseline = base[at];
     let (old, now) = (Side::new(baseline, config), Side::new(new, config));
     let settings = config_changes::changes(baseline, new);
     let (parts, pieces) = decompose::decompose(&old, &now, &settings);

@@ -40,6 +40,18 @@ pub fn check(cx: &Context<'_>, out: &mut Findings) {
     alike.iter().filter_map(|group| draft(cx, group)).for_each(|d| out.push(d));
 }
 
+/// Every time without a task that is longer than the limit (`gap_ms`), with what the driver did in
+/// it as far as the log tells, in time order.
+#[must_use]
+pub fn told(cx: &Context<'_>) -> Vec<(Gap, String)> {
+    let long = cx.gaps().iter().filter(|gap| gap.ms() > cx.config.gap_ms);
+    let what = |gap: &Gap| match is_trigger_wait(cx, gap) {
+        true => "the stream waited for its trigger".to_owned(),
+        false => judged(cx, gap).map_or_else(|| unknown(gap), |cause| cause.what),
+    };
+    long.map(|gap| (*gap, what(gap))).collect()
+}
+
 fn judged(cx: &Context<'_>, gap: &Gap) -> Option<Cause> {
     let before = cx.app.jobs.iter().rfind(|j| j.submitted_ms.is_some_and(|t| t < gap.from_ms));
     let cause = cause(cx, gap, before, next_job(cx, gap));

@@ -16,7 +16,7 @@ mod codegen_off;
 mod columns_wide;
 mod delta_log_heavy;
 mod driver_busy;
-mod driver_gap;
+pub(crate) mod driver_gap;
 mod exchange_not_reused;
 mod exchange_redundant;
 mod executor_lost;

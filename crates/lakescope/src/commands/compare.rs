@@ -76,6 +76,7 @@ pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
 }
 
 fn of(apps: &[Application], config: &diagnose::Config) -> Result<Comparison> {
+    let apps: Vec<&Application> = apps.iter().collect();
     let compared = apps.split_last().and_then(|(new, base)| compare(base, new, config));
     match compared {
         Some(comparison) => Ok(comparison),

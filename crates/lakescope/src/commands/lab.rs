@@ -161,7 +161,7 @@ fn logs(folder: &Path, variant: &str) -> PathBuf {
 
 fn answer(args: &Args, global: &Global, config: &diagnose::Config, bad: &Variant, good: &Variant) -> Result<String> {
     let (bad_report, good_report) = (diagnose::diagnose(&bad.app, config), diagnose::diagnose(&good.app, config));
-    let comparison = compare(std::slice::from_ref(&bad.app), &good.app, config);
+    let comparison = compare(&[&bad.app], &good.app, config);
     if args.format == Format::Json {
         let value = serde_json::json!({
             "lab": args.lab.script().trim_end_matches(".py"),

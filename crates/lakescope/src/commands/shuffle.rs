@@ -2,11 +2,11 @@
 
 use crate::cli::{self, Global};
 use crate::commands::reading::Reading;
-use crate::render::{ShuffleAnswer, heap_too_small};
+use crate::render::heap_too_small;
 use crate::{output, render};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use diagnose::shuffle::{self, Recorded, Shuffle};
+use diagnose::shuffle::{self, Answer, Recorded, Shuffle};
 use model::{Application, Bytes, Metric};
 use std::process::ExitCode;
 
@@ -110,25 +110,14 @@ pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
     if let Some(why) = asked.and_then(|_| heap_too_small(&given)) {
         bail!("{why}: raise --memory-per-core or --cores-per-executor");
     }
-    let answer = answer(args, &given, recorded.as_ref());
+    let as_ran = args.aqe.is_none();
+    let answer = Answer::new(&given, recorded.as_ref(), args.partitions, as_ran);
     let text = match args.format {
         Format::Text => render::shuffle_text(&answer, global.columns()),
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&answer)?),
     };
     output::put(&text, None, global.color)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn answer<'a>(args: &Args, given: &'a Shuffle, recorded: Option<&'a Recorded>) -> ShuffleAnswer<'a> {
-    let proposal = shuffle::proposal(given, recorded);
-    let chosen = args.partitions.unwrap_or(proposal.partitions);
-    let ran = recorded.filter(|recorded| (1..=shuffle::MAX_PARTITIONS).contains(&recorded.tasks));
-    let play = |n: i64| match ran {
-        Some(ran) if ran.tasks == n && args.aqe.is_none() => shuffle::as_ran(given, ran),
-        _ => shuffle::play(given, n),
-    };
-    let others = choices(proposal.partitions, chosen, ran.map(|ran| ran.tasks)).into_iter().map(play).collect();
-    ShuffleAnswer::new(given, proposal, play(chosen), others, recorded)
 }
 
 /// The last attempt of a stage in a log.
@@ -180,18 +169,6 @@ fn given(args: &Args, from: Shuffle) -> Shuffle {
     }
 }
 
-/// Numbers of partitions to compare: around the proposal, Spark's default, what ran and what was
-/// asked.
-fn choices(proposed: i64, chosen: i64, ran: Option<i64>) -> Vec<i64> {
-    const SPARKS_DEFAULT: i64 = 200;
-    let mut all = vec![proposed / 4, proposed / 2, proposed, proposed * 2, proposed * 4, SPARKS_DEFAULT, chosen];
-    all.extend(ran);
-    all.retain(|n| (1..=shuffle::MAX_PARTITIONS).contains(n));
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,11 +177,5 @@ mod tests {
     fn shares_may_be_per_cent() {
         assert_eq!((share("0.4"), share("40 %").map(|x| (x * 100.0).round())), (Ok(0.4), Ok(40.0)));
         assert!(share("1.2").is_err() && share("x").is_err());
-    }
-
-    #[test]
-    fn compares_around_the_proposal() {
-        assert_eq!(choices(512, 300, None), [128, 200, 256, 300, 512, 1_024, 2_048]);
-        assert_eq!(choices(1, 1, Some(16)), [1, 2, 4, 16, 200]);
     }
 }

@@ -6,13 +6,12 @@
 use crate::inputs::local;
 use crate::render::{self, Row};
 use diagnose::Config;
-use model::{Application, Severity};
 use read::source::{LogFiles, LogKind, Part, group};
-use serve::{History, Listed, Page};
+use serve::{History, Listed, Opened, Page, Unreadable};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::UNIX_EPOCH;
 
@@ -21,13 +20,14 @@ use std::time::UNIX_EPOCH;
 pub struct Ingest {
     folders: Vec<PathBuf>,
     options: read::Options,
-    config: Config,
+    config: Arc<Config>,
     /// By the path of the first file.
     logs: RwLock<BTreeMap<PathBuf, Log>>,
     /// Whole applications, the one asked for last at the end.
-    open: Mutex<Vec<(PathBuf, Arc<Application>)>>,
+    open: Mutex<Vec<(PathBuf, Arc<Opened>)>>,
     max_open: usize,
     ready: AtomicBool,
+    revision: AtomicU64,
 }
 
 /// One log as it was when it was read.
@@ -37,15 +37,7 @@ struct Log {
     mark: Mark,
     in_progress: bool,
     /// What lists show, or why it cannot be read.
-    listed: Result<Head, String>,
-}
-
-/// What lists show of a log.
-#[derive(Clone, Debug)]
-struct Head {
-    listed: Listed,
-    severity: Option<Severity>,
-    sentence: String,
+    listed: Result<Listed, String>,
 }
 
 /// Tells whether files have changed.
@@ -76,11 +68,12 @@ impl Ingest {
         Self {
             folders,
             options,
-            config,
+            config: Arc::new(config),
             logs: RwLock::default(),
             open: Mutex::default(),
             max_open: max_open.max(1),
             ready: AtomicBool::new(false),
+            revision: AtomicU64::new(0),
         }
     }
 
@@ -97,11 +90,20 @@ impl Ingest {
                 }
             }
         }
-        self.logs.write().unwrap_or_else(PoisonError::into_inner).retain(|first, _| found.contains_key(first));
+        self.forget(|first| !found.contains_key(first));
         for (first, (log, files)) in found {
             self.look_at(first, log.in_progress, files);
         }
         self.ready.store(true, Ordering::Release);
+    }
+
+    fn forget(&self, is_gone: impl Fn(&Path) -> bool) {
+        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        let before = logs.len();
+        logs.retain(|first, _| !is_gone(first));
+        if logs.len() < before {
+            self.revision.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn look_at(&self, first: PathBuf, in_progress: bool, files: Vec<PathBuf>) {
@@ -112,17 +114,17 @@ impl Ingest {
             return;
         }
         let read = self.read(&first, &files, in_progress);
-        let listed = read.map(|app| {
-            let summary = diagnose::diagnose(&app, &self.config).summary;
-            let head = Head { listed: listed(&app, &mark), severity: summary.severity, sentence: summary.sentence };
-            self.keep_open(first.clone(), app);
-            head
+        let listed = read.map(|opened| {
+            let listed = Listed::of(&opened, mark.modified_ms);
+            self.keep_open(first.clone(), opened);
+            listed
         });
         let log = Log { files, mark, in_progress, listed };
         self.logs.write().unwrap_or_else(PoisonError::into_inner).insert(first, log);
+        self.revision.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn read(&self, first: &Path, files: &[PathBuf], in_progress: bool) -> Result<Arc<Application>, String> {
+    fn read(&self, first: &Path, files: &[PathBuf], in_progress: bool) -> Result<Arc<Opened>, String> {
         let part = |file: &PathBuf| {
             let opened = file.clone();
             let size = std::fs::metadata(file).ok().map(|about| about.len());
@@ -131,11 +133,11 @@ impl Ingest {
         let app = read::event_log(files.iter().map(part).collect(), &self.options);
         let mut app = app.map_err(|error| format!("cannot read {}: {error}", first.display()))?;
         app.log.in_progress |= in_progress;
-        Ok(Arc::new(app))
+        Ok(Arc::new(Opened::new(app, Arc::clone(&self.config))))
     }
 
     /// Keeps an application open; the one that was not asked for longest goes.
-    fn keep_open(&self, first: PathBuf, app: Arc<Application>) {
+    fn keep_open(&self, first: PathBuf, app: Arc<Opened>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(path, _)| *path != first);
         open.push((first, app));
@@ -147,19 +149,19 @@ impl Ingest {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
         let is_meant = |log: &Log| {
             let listed = log.listed.as_ref().ok();
-            listed.is_some_and(|head| head.listed.id == id && head.listed.attempt.as_deref() == attempt)
+            listed.is_some_and(|listed| listed.id == id && listed.attempt.as_deref() == attempt)
         };
         logs.iter().find(|(_, log)| is_meant(log)).map(|(first, log)| (first.clone(), log.clone()))
     }
 
     fn first_page(&self) -> String {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
-        let heads = logs.values().filter_map(|log| log.listed.as_ref().ok());
+        let listed = logs.values().filter_map(|log| log.listed.as_ref().ok());
         let unreadable: Vec<String> = logs.values().filter_map(|log| log.listed.clone().err()).collect();
-        render::applications_html(heads.map(row).collect(), &unreadable, self.is_ready())
+        render::applications_html(listed.map(row).collect(), &unreadable, self.is_ready())
     }
 
-    fn opened(&self, first: &Path) -> Option<Arc<Application>> {
+    fn opened(&self, first: &Path) -> Option<Arc<Opened>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let at = open.iter().position(|(path, _)| path == first)?;
         let found = open.remove(at);
@@ -168,8 +170,7 @@ impl Ingest {
     }
 }
 
-fn row(head: &Head) -> Row {
-    let listed = &head.listed;
+fn row(listed: &Listed) -> Row {
     let attempt = listed.attempt.as_ref().map(|a| format!("/{}", segment(a))).unwrap_or_default();
     Row {
         link: format!("/applications/{}{attempt}", segment(&listed.id)),
@@ -177,10 +178,10 @@ fn row(head: &Head) -> Row {
         id: listed.id.clone(),
         user: listed.user.clone(),
         started_ms: listed.started_ms,
-        wall_ms: listed.ended_ms.unwrap_or(listed.last_event_ms) - listed.started_ms,
+        wall_ms: listed.wall_ms(),
         ended: listed.ended_ms.is_some(),
-        severity: head.severity,
-        sentence: head.sentence.clone(),
+        severity: listed.verdict.severity,
+        sentence: listed.verdict.sentence.clone(),
     }
 }
 
@@ -190,27 +191,13 @@ fn segment(text: &str) -> String {
     text.bytes().map(|b| if safe(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
-fn listed(app: &Application, mark: &Mark) -> Listed {
-    Listed {
-        id: app.id.to_string(),
-        attempt: app.attempt_id.as_deref().map(str::to_owned),
-        name: app.name.to_string(),
-        user: app.user.to_string(),
-        spark_version: app.spark_version.to_string(),
-        started_ms: app.start_ms().unwrap_or_default(),
-        ended_ms: app.ended_ms,
-        last_event_ms: app.end_ms().unwrap_or_default(),
-        updated_ms: mark.modified_ms,
-    }
-}
-
 impl History for Ingest {
     fn list(&self) -> Vec<Listed> {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
-        logs.values().filter_map(|log| Some(log.listed.as_ref().ok()?.listed.clone())).collect()
+        logs.values().filter_map(|log| Some(log.listed.as_ref().ok()?.clone())).collect()
     }
 
-    fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Application>>, String> {
+    fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Opened>>, String> {
         let Some((first, log)) = self.find(id, attempt) else { return Ok(None) };
         if let Some(app) = self.opened(&first) {
             return Ok(Some(app));
@@ -229,16 +216,23 @@ impl History for Ingest {
             Page::Applications => Ok(Some(self.first_page())),
             Page::Application { id, attempt } => {
                 let Some(app) = self.open(id, *attempt)? else { return Ok(None) };
-                let report = diagnose::diagnose(&app, &self.config);
-                Ok(Some(render::html(&report, Some(&app), &render::Look::of(&self.config))))
+                Ok(Some(render::html(app.report(), Some(app.app()), &render::Look::of(&self.config))))
             }
         }
     }
 
-    fn diagnosis(&self, id: &str, attempt: Option<&str>) -> Result<Option<String>, String> {
-        let Some(app) = self.open(id, attempt)? else { return Ok(None) };
-        let report = diagnose::diagnose(&app, &self.config);
-        render::json(&report).map(Some).map_err(|error| format!("writing the diagnosis of {id}: {error}"))
+    fn unreadable(&self) -> Vec<Unreadable> {
+        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let faulty = logs.iter().filter_map(|(path, log)| Some((path, log.listed.clone().err()?)));
+        faulty.map(|(path, reason)| Unreadable { path: path.display().to_string(), reason }).collect()
+    }
+
+    fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config)
+    }
+
+    fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Relaxed)
     }
 
     fn is_ready(&self) -> bool {

@@ -1,6 +1,6 @@
 //! A comparison of two runs: text and Markdown; HTML is a file of its own.
 
-use super::clean::one_line;
+use super::one_line;
 use super::text::paper::{Paper, Role, span};
 use super::words::{capital, glued};
 use diagnose::compare::{Cause, CausePart, Comparison, PieceDelta, Place, Run};

@@ -1,7 +1,7 @@
 //! Several applications, one line each.
 
 use super::text::paper::{Paper, Role, span};
-use super::{Look, clean_report, one_line, words};
+use super::{Look, one_line, words};
 use model::{Millis, Report, Severity};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
@@ -15,7 +15,7 @@ struct Row {
 }
 
 fn row(report: &Report) -> Row {
-    let report = clean_report(report);
+    let report = words::clean_report(report);
     let app = &report.application;
     let name = match (app.id.as_str(), app.name.as_str()) {
         ("", name) => name.to_owned(),

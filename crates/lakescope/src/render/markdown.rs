@@ -1,17 +1,17 @@
 //! Markdown for a ticket or a pull request.
 
-use super::story::{self, Chapter};
-use super::{Look, clean_report, one_line, words};
+use super::words::Chapter;
+use super::{Look, one_line, words};
 use model::{Finding, Millis, Report, Share};
 use std::fmt::Write;
 
 /// The report as Markdown.
 #[must_use]
 pub fn markdown(report: &Report, look: &Look) -> String {
-    let report = &clean_report(report);
+    let report = &words::clean_report(report);
     let mut out = String::new();
     head(&mut out, report, look);
-    let chapters = story::chapters(report, look.all);
+    let chapters = words::chapters(report, look.all);
     for chapter in &chapters {
         finding(&mut out, chapter, report, look);
     }

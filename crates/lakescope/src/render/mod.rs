@@ -1,9 +1,8 @@
 //! A report for people and programs: text, Markdown, HTML, JSON.
 //!
-//! Every form tells the same story in the same words ([`words`]); each escapes what comes from
+//! Every form tells the same story in the same words ([`diagnose::telling`]); each escapes what comes from
 //! the log in its own way. Nothing here reads or prints.
 
-mod clean;
 mod compare;
 mod html;
 mod json;
@@ -11,11 +10,8 @@ mod list;
 mod markdown;
 mod plan;
 mod shuffle;
-mod story;
 mod text;
-mod words;
 
-pub use clean::{clean, one_line};
 pub use compare::{compare_markdown, compare_text};
 #[cfg(feature = "serve")]
 pub use html::{Row, applications_html};
@@ -24,11 +20,11 @@ pub use json::json;
 pub use list::{list_html, list_markdown, list_text};
 pub use markdown::markdown;
 pub use plan::{labelled_text, plan_text, queries_text};
-pub use shuffle::{ShuffleAnswer, heap_too_small, shuffle_text};
+pub use shuffle::{heap_too_small, shuffle_text};
 pub use text::text;
-pub use words::{Money, core_time};
+pub use words::{Money, clean, core_time, one_line};
 
-use clean::clean_report;
+use diagnose::telling as words;
 
 /// How a report is shown.
 #[derive(Clone, Debug)]

@@ -2,46 +2,12 @@
 
 use super::text::paper::{Paper, Role, span};
 use super::words;
-use diagnose::shuffle::{LEAST_HEAP_BYTES, Outcome, Proposal, Recorded, Risk, Shuffle};
+use diagnose::shuffle::{Answer, LEAST_HEAP_BYTES, Outcome, Recorded, Risk, Shuffle};
 use model::{Bytes, Count, Factor, Millis, Share};
-use serde::Serialize;
-
-/// The whole answer, as JSON writes it.
-#[derive(Serialize)]
-pub struct ShuffleAnswer<'a> {
-    /// What it was computed from.
-    pub given: &'a Shuffle,
-    /// The number that is proposed.
-    pub proposed_partitions: i64,
-    /// And where it comes from.
-    pub proposed_because: String,
-    /// What becomes of the number that was asked for, else of the proposed one.
-    pub outcome: Outcome,
-    /// Other numbers beside it.
-    pub others: Vec<Outcome>,
-    /// The stage as it ran, where it comes from a log.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recorded: Option<&'a Recorded>,
-}
-
-impl<'a> ShuffleAnswer<'a> {
-    /// Puts an answer together.
-    #[must_use]
-    pub fn new(
-        given: &'a Shuffle,
-        proposal: Proposal,
-        outcome: Outcome,
-        others: Vec<Outcome>,
-        recorded: Option<&'a Recorded>,
-    ) -> Self {
-        let Proposal { partitions, because } = proposal;
-        Self { given, proposed_partitions: partitions, proposed_because: because, outcome, others, recorded }
-    }
-}
 
 /// For a terminal.
 #[must_use]
-pub fn shuffle_text(answer: &ShuffleAnswer<'_>, width: usize) -> String {
+pub fn shuffle_text(answer: &Answer<'_>, width: usize) -> String {
     let (given, o) = (answer.given, &answer.outcome);
     let mut paper = Paper::new(width);
     let mut line = |label: &str, value: String| {
@@ -109,7 +75,7 @@ fn bytes(n: i64) -> Bytes {
     Bytes(n.max(0) as u64)
 }
 
-fn partitions(answer: &ShuffleAnswer<'_>) -> String {
+fn partitions(answer: &Answer<'_>) -> String {
     let (proposed, because) = (count(answer.proposed_partitions), &answer.proposed_because);
     match answer.outcome.partitions {
         chosen if chosen == answer.proposed_partitions => format!("{proposed} = {because}"),
@@ -205,7 +171,7 @@ fn idle(given: &Shuffle) -> String {
     }
 }
 
-fn plot(paper: &mut Paper, answer: &ShuffleAnswer<'_>) {
+fn plot(paper: &mut Paper, answer: &Answer<'_>) {
     let longest = answer.others.iter().map(|o| o.stage_ms).max().unwrap_or(1).max(1);
     let room = paper.width().saturating_sub(46).clamp(8, 60) as f64;
     let part = |ms: i64| (ms as f64 * room / longest as f64) as usize;

@@ -1,9 +1,9 @@
 //! `/applications`: what there is, newest end first.
 
 use super::errors::Failure;
-use super::params::Params;
 use super::times::{self, Time};
 use crate::Listed;
+use crate::params::Params;
 use serde::Serialize;
 
 #[derive(Serialize)]

@@ -1,9 +1,9 @@
 //! `/jobs`: newest first.
 
 use super::errors::Failure;
-use super::params::Params;
 use super::tasks::killed_by_reason;
 use super::times::Time;
+use crate::params::Params;
 use model::{Application, Job, Stage, StageStatus, TaskStatus};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -14,7 +14,10 @@ mod storage;
 mod tasks;
 mod times;
 
+pub(crate) use tasks::error_message;
+
 use crate::History;
+use crate::params::Params;
 use axum::Router;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::header;
@@ -22,7 +25,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use errors::Failure;
 use model::Application;
-use params::Params;
+
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -99,7 +102,7 @@ fn resource(
 ) -> Result<Response, Failure> {
     let opened = history.open(id, attempt).map_err(|why| Failure::internal(&why))?;
     let app = opened.ok_or_else(|| Failure::no_such_app(id, attempt))?;
-    of_application(&app, rest, params)
+    of_application(app.app(), rest, params)
 }
 
 fn of_application(app: &Application, path: &[&str], params: &Params) -> Result<Response, Failure> {

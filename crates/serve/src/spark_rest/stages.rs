@@ -2,9 +2,9 @@
 
 use super::errors::Failure;
 use super::figures::{self, Peaks};
-use super::params::Params;
 use super::tasks::{self, AccumulatorUpdate, Quantiles, TaskData, killed_by_reason};
 use super::times::Time;
+use crate::params::Params;
 use model::{Application, Metric, Stage, StageStatus, TaskStatus, Text};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

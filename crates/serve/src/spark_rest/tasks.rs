@@ -2,8 +2,8 @@
 
 use super::errors::Failure;
 use super::figures::{self, Figures, Pairs};
-use super::params::Params;
 use super::times::Time;
+use crate::params::Params;
 use model::{Accumulable, Application, EndReason, Locality, Metric, Stage, TaskStatus, Tasks};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -257,7 +257,7 @@ fn locality(locality: Locality) -> &'static str {
 }
 
 /// A failure as Spark words it.
-fn error_message(reason: &EndReason) -> String {
+pub(crate) fn error_message(reason: &EndReason) -> String {
     match reason {
         EndReason::Exception { class, message, stack } if stack.is_empty() => format!("{class}: {message}"),
         EndReason::Exception { stack, .. } => stack.to_string(),

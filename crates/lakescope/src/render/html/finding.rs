@@ -1,9 +1,9 @@
 //! One finding on the page: evidence left, fix right, consequences below.
 
 use super::{charts, escaped, say, severity_class, strip};
-use crate::render::story::Chapter;
+use crate::render::words::Chapter;
 use crate::render::{Look, words};
-use model::{Application, Confidence, Finding, Metric, Report, Severity, Stage};
+use model::{Application, Confidence, Finding, Report, Severity};
 
 /// A root with all that follows from it. The first stands open.
 pub fn chapter(chapter: &Chapter<'_>, report: &Report, app: Option<&Application>, look: &Look) -> String {
@@ -69,30 +69,13 @@ fn evidence(finding: &Finding, app: Option<&Application>) -> String {
     for item in &finding.excluded {
         html.push_str(&format!("<p class=\"why\"><b>Not {}:</b> {}</p>", say(&item.lookalike), say(&item.because)));
     }
-    let charts = stage_of(finding, app).filter(|stage| tells(finding, stage)).map(|stage| strip::strips(stage, app));
+    let charts = app.and_then(|app| words::drawn_stage(finding, app)).map(|stage| strip::strips(stage, app));
     html.push_str(charts.as_deref().unwrap_or_default());
     html.push_str(&evidence_table(finding, charts.is_some()));
     if let Some(because) = &finding.confidence_because {
         html.push_str(&format!("<p class=\"note\">{}: {}</p>", words::certainty(finding.confidence), say(because)));
     }
     html
-}
-
-/// The stage whose tasks show the finding; the last attempt where none is named.
-fn stage_of<'a>(finding: &Finding, app: Option<&'a Application>) -> Option<&'a Stage> {
-    let id = finding.scope.stage.or_else(|| finding.scope.stages.first().copied())?;
-    let app = app?;
-    let attempt = match finding.scope.attempt {
-        Some(attempt) => attempt,
-        None => app.stages.iter().filter(|s| s.id == id).map(|s| s.attempt).max()?,
-    };
-    app.stage(id, attempt).filter(|stage| stage.tasks.len() > 1)
-}
-
-/// Whether the times of the tasks are the point: they cost something, or are long.
-fn tells(finding: &Finding, stage: &Stage) -> bool {
-    const LONG_MS: i64 = 1_000;
-    finding.estimate.is_some() || stage.quantiles(Metric::DurationMs).max >= LONG_MS
 }
 
 /// Evidence as a table; series of quantiles are left to the charts where these are drawn.

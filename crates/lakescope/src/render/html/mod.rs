@@ -13,7 +13,7 @@ mod timeline;
 pub use applications::{Row, applications_html};
 pub use compare::compare_html;
 
-use super::{Look, clean_report, one_line, story, words};
+use super::{Look, one_line, words};
 use model::{Application, Checked, Millis, Report, Severity};
 use words::Budget;
 
@@ -22,7 +22,7 @@ const STYLE: &str = include_str!("style.css");
 /// The page. The application gives the charts of tasks; without it they are left out.
 #[must_use]
 pub fn html(report: &Report, app: Option<&Application>, look: &Look) -> String {
-    let report = &clean_report(report);
+    let report = &words::clean_report(report);
     let mut body = String::new();
     body.push_str(&top(report));
     body.push_str("<main>");
@@ -157,7 +157,7 @@ fn first_clause(sentence: &str) -> usize {
 
 /// The one number worth acting on: what the first finding costs.
 fn saving(report: &Report, look: &Look) -> String {
-    let chapters = story::chapters(report, false);
+    let chapters = words::chapters(report, false);
     let Some(first) = chapters.first() else { return String::new() };
     let Some(saved) = words::saved(first.root, report.application.wall_ms, None) else { return String::new() };
     let Some(time) = saved.time else { return String::new() };
@@ -204,7 +204,7 @@ fn budget_class(budget: Budget) -> &'static str {
 
 fn findings(report: &Report, app: Option<&Application>, look: &Look) -> String {
     // A page has room: what is worth knowing stands below what is wrong.
-    let chapters = story::chapters(report, true);
+    let chapters = words::chapters(report, true);
     let mut rows = String::new();
     for chapter in &chapters {
         rows.push_str(&finding::chapter(chapter, report, app, look));

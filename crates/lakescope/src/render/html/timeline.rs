@@ -1,7 +1,7 @@
 //! Executors over time: busy slots above, the tasks of each executor below.
 
 use super::{charts, say};
-use crate::render::{story, words};
+use crate::render::words;
 use model::{Application, Count, Metric, Millis, Report};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -97,7 +97,7 @@ impl<'a> Chart<'a> {
     /// Slowest tasks of the stages that findings blame, where they stand out on the axis.
     fn slowest(&self, report: &Report) -> Vec<Bar> {
         const MOST: usize = 12;
-        let chapters = story::chapters(report, false);
+        let chapters = words::chapters(report, false);
         let mut blamed: Vec<u32> = chapters.iter().filter_map(|c| c.root.scope.stage).collect();
         blamed.dedup();
         let long = |bar: &&Bar| bar.to - bar.from >= self.wall / 50;

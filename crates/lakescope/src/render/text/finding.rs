@@ -2,7 +2,7 @@
 
 use super::paper::{Paper, Role, Span, span};
 use super::{severity_mark, severity_role};
-use crate::render::story::{self, Chapter};
+use crate::render::words::Chapter;
 use crate::render::{Look, words};
 use model::{Finding, Remedy, Report};
 use unicode_width::UnicodeWidthStr;
@@ -27,7 +27,7 @@ const LABEL_WIDTH: usize = 10;
 
 /// All findings; within `room` lines unless everything is asked for.
 pub fn findings(report: &Report, look: &Look, room: usize) -> Paper {
-    let chapters = story::chapters(report, look.all);
+    let chapters = words::chapters(report, look.all);
     let mut page = Paper::new(look.width);
     if chapters.is_empty() {
         return page;
@@ -253,7 +253,7 @@ fn remainder(page: &mut Paper, untold: &[Chapter<'_>], report: &Report, look: &L
     if !untold.is_empty() {
         left.push(format!("{} more findings", untold.len()));
     }
-    let quiet = if look.all { 0 } else { story::quiet_roots(report) };
+    let quiet = if look.all { 0 } else { words::quiet_roots(report) };
     if quiet > 0 {
         left.push(format!("{quiet} worth knowing"));
     }

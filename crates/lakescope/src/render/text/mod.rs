@@ -8,7 +8,7 @@ mod finding;
 pub(super) mod paper;
 mod tables;
 
-use super::{Look, clean_report, words};
+use super::{Look, words};
 use model::{Checked, Report, Severity};
 use paper::{Paper, Role, Span, span};
 
@@ -18,7 +18,7 @@ const SCREEN_LINES: usize = 40;
 /// The report as text with ANSI styles.
 #[must_use]
 pub fn text(report: &Report, look: &Look) -> String {
-    let report = &clean_report(report);
+    let report = &words::clean_report(report);
     let mut page = head(report, look);
     let foot = foot(report, look);
     let room = SCREEN_LINES.saturating_sub(page.len() + foot.len());

@@ -1,8 +1,15 @@
-//! How a report is said, the same in every form: places, numbers, certainty, savings.
+//! How a report is said, the same in every form (text, page, API): places, numbers, certainty,
+//! savings; its order ([`chapters`]), and names from a log made harmless ([`clean`]).
+
+mod clean;
+mod story;
+
+pub use clean::{clean, clean_report, one_line};
+pub use story::{Chapter, chapters, quiet_roots};
 
 use model::{
-    Bytes, Confidence, Count, Evidence, Factor, Finding, Millis, Part, PasteKind, RemedyKind, Report, Scope, Severity,
-    Share, Value,
+    Application, Bytes, Confidence, Count, Evidence, Factor, Finding, Metric, Millis, Part, PasteKind, RemedyKind,
+    Report, Scope, Severity, Share, Stage, Value,
 };
 
 /// What an hour of one core costs.
@@ -24,7 +31,7 @@ impl Money {
             "EUR" => format!("€{amount:.2}"),
             "GBP" => format!("£{amount:.2}"),
             sign if !sign.contains(char::is_alphabetic) => format!("{sign}{amount:.2}"),
-            other => format!("{amount:.2} {}", super::one_line(other)),
+            other => format!("{amount:.2} {}", one_line(other)),
         }
     }
 
@@ -104,7 +111,22 @@ pub fn place(scope: &Scope) -> Vec<String> {
     parts.extend(scope.executor.as_ref().map(|executor| format!("executor {executor}")));
     parts.extend(listed("RDD", &scope.rdds));
     parts.extend(scope.source_line.clone());
-    parts.iter().map(|part| super::one_line(part)).collect()
+    parts.iter().map(|part| one_line(part)).collect()
+}
+
+/// The stage whose tasks show a finding when they are drawn: the last attempt where none is named.
+/// `None` when there is none, or its times are not the point: they cost nothing and are short.
+#[must_use]
+pub fn drawn_stage<'a>(finding: &Finding, app: &'a Application) -> Option<&'a Stage> {
+    const LONG_MS: i64 = 1_000;
+    let id = finding.scope.stage.or_else(|| finding.scope.stages.first().copied())?;
+    let attempt = match finding.scope.attempt {
+        Some(attempt) => attempt,
+        None => app.stages.iter().filter(|s| s.id == id).map(|s| s.attempt).max()?,
+    };
+    let stage = app.stage(id, attempt).filter(|stage| stage.tasks.len() > 1)?;
+    let tells = finding.estimate.is_some() || stage.quantiles(Metric::DurationMs).max >= LONG_MS;
+    tells.then_some(stage)
 }
 
 /// The first ids of a list: `stages 3, 5, 8 and 41 more`.
@@ -165,7 +187,7 @@ fn line(evidence: &Evidence) -> Shown {
         label: label(evidence),
         value: value(evidence),
         limit: threshold(evidence),
-        location: super::one_line(&evidence.location),
+        location: one_line(&evidence.location),
         series: false,
     }
 }
@@ -218,7 +240,7 @@ pub fn label(evidence: &Evidence) -> String {
         _ => {}
     }
     let said: Vec<&str> = words.into_iter().map(spelled).collect();
-    super::one_line(&said.join(" "))
+    one_line(&said.join(" "))
 }
 
 fn spelled(word: &str) -> &str {
@@ -242,8 +264,8 @@ pub fn value(evidence: &Evidence) -> String {
     match &evidence.value {
         Value::Int(n) => number(*n as f64, unit(evidence)),
         Value::Float(x) => number(*x, unit(evidence)),
-        Value::Text(text) => super::one_line(text),
-        Value::Texts(texts) => super::one_line(&texts.join(", ")),
+        Value::Text(text) => one_line(text),
+        Value::Texts(texts) => one_line(&texts.join(", ")),
     }
 }
 
@@ -294,7 +316,7 @@ fn counted(x: f64, unit: &str) -> String {
         false => Factor(x).to_string().trim_end_matches([' ', '×']).to_owned(),
     };
     let unit = if x == 1.0 { singular(unit) } else { unit };
-    if matches!(unit, "" | "count") { figure } else { format!("{figure} {}", super::one_line(unit)) }
+    if matches!(unit, "" | "count") { figure } else { format!("{figure} {}", one_line(unit)) }
 }
 
 /// What mending a finding saves, in words and as the one number.
@@ -406,11 +428,11 @@ pub fn facts(report: &Report, money: Option<&Money>) -> Vec<(&'static str, Strin
     }
     let mut facts = Vec::new();
     if !app.id.is_empty() && app.id != app.name {
-        facts.push(("", super::one_line(&app.id)));
+        facts.push(("", one_line(&app.id)));
     }
     if !app.spark_version.is_empty() {
         let photon = if app.photon { ", Photon" } else { "" };
-        facts.push(("Spark", format!("{}{photon}", super::one_line(&app.spark_version))));
+        facts.push(("Spark", format!("{}{photon}", one_line(&app.spark_version))));
     }
     if app.wall_ms > 0 {
         let least = if app.complete { "" } else { "at least " };
@@ -463,7 +485,7 @@ pub fn slots(slots: f64) -> String {
 /// A remark about findings that are not shown: `41 more of SKEW_KEY`.
 #[must_use]
 pub fn more(more: &[(String, u32)]) -> Option<String> {
-    let each: Vec<String> = more.iter().map(|(id, n)| format!("{n} more of {}", super::one_line(id))).collect();
+    let each: Vec<String> = more.iter().map(|(id, n)| format!("{n} more of {}", one_line(id))).collect();
     (!each.is_empty()).then(|| each.join(", "))
 }
 

@@ -35,13 +35,14 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// Cleans every text of a report, whatever field it stands in; sentences get their capital.
-pub(super) fn clean_report(report: &Report) -> Report {
+#[must_use]
+pub fn clean_report(report: &Report) -> Report {
     let Ok(mut value) = serde_json::to_value(report) else { return Report::default() };
     clean_value(&mut value);
     let mut report: Report = serde_json::from_value(value).unwrap_or_default();
-    report.summary.sentence = super::words::capital(&report.summary.sentence);
+    report.summary.sentence = super::capital(&report.summary.sentence);
     for finding in &mut report.findings {
-        finding.title = super::words::capital(&finding.title);
+        finding.title = super::capital(&finding.title);
     }
     report
 }

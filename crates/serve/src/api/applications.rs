@@ -1,0 +1,136 @@
+//! All applications with what the first page says of each.
+
+use crate::history::{Unreadable, Usage, Verdict};
+use crate::{History, Listed};
+use model::Application;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Runs that say what is usual, at most.
+const RUNS: usize = 30;
+
+/// The answer.
+#[derive(Serialize)]
+pub(super) struct List {
+    ready: bool,
+    applications: Vec<Row>,
+    unreadable: Vec<Unreadable>,
+}
+
+/// An application.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Row {
+    id: String,
+    attempt: Option<String>,
+    name: String,
+    user: String,
+    spark_version: String,
+    started_ms: i64,
+    ended_ms: Option<i64>,
+    last_event_ms: i64,
+    in_progress: bool,
+    wall_ms: i64,
+    #[serde(flatten)]
+    usual: Usual,
+    #[serde(flatten)]
+    verdict: Verdict,
+    #[serde(flatten)]
+    usage: Usage,
+}
+
+/// How long runs of the same name take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Usual {
+    /// Median wall time of the earlier runs that ended well, ms.
+    pub usual_ms: Option<i64>,
+    /// How many these were.
+    pub usual_runs: usize,
+}
+
+impl Row {
+    pub fn of(listed: Listed, usual: Usual) -> Self {
+        Self {
+            wall_ms: listed.wall_ms(),
+            id: listed.id,
+            attempt: listed.attempt,
+            name: listed.name,
+            user: listed.user,
+            spark_version: listed.spark_version,
+            started_ms: listed.started_ms,
+            ended_ms: listed.ended_ms,
+            last_event_ms: listed.last_event_ms,
+            in_progress: listed.in_progress,
+            usual,
+            verdict: listed.verdict,
+            usage: listed.usage,
+        }
+    }
+}
+
+/// All of them, the newest first.
+pub(super) fn list(history: &dyn History) -> List {
+    let mut all = history.list();
+    all.sort_by(|a, b| (b.started_ms, &a.id, &a.attempt).cmp(&(a.started_ms, &b.id, &b.attempt)));
+    let runs = Runs::of(&all);
+    let usual: Vec<Usual> = all.iter().map(|listed| runs.before(&listed.name, listed.started_ms)).collect();
+    List {
+        ready: history.is_ready(),
+        applications: all.into_iter().zip(usual).map(|(listed, usual)| Row::of(listed, usual)).collect(),
+        unreadable: history.unreadable(),
+    }
+}
+
+/// How long the runs before this one took.
+pub(super) fn usual(history: &dyn History, app: &Application) -> Usual {
+    Runs::of(&history.list()).before(&app.name, app.start_ms().unwrap_or_default())
+}
+
+/// Start and wall time of the runs of each name that ended well, the newest first.
+struct Runs<'a>(HashMap<&'a str, Vec<(i64, i64)>>);
+
+impl<'a> Runs<'a> {
+    fn of(all: &'a [Listed]) -> Self {
+        let mut by_name: HashMap<&str, Vec<(i64, i64)>> = HashMap::new();
+        for listed in all.iter().filter(|l| l.ended_ms.is_some() && !l.verdict.failed && !l.name.is_empty()) {
+            by_name.entry(&listed.name).or_default().push((listed.started_ms, listed.wall_ms()));
+        }
+        by_name.values_mut().for_each(|runs| runs.sort_unstable_by(|a, b| b.cmp(a)));
+        Self(by_name)
+    }
+
+    fn before(&self, name: &str, started_ms: i64) -> Usual {
+        let runs = self.0.get(name).map(Vec::as_slice).unwrap_or_default();
+        let earlier = &runs[runs.partition_point(|run| run.0 >= started_ms)..];
+        let mut walls: Vec<i64> = earlier.iter().take(RUNS).map(|run| run.1).collect();
+        walls.sort_unstable();
+        Usual { usual_ms: walls.get(walls.len() / 2).copied(), usual_runs: walls.len() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_is_the_median_of_the_earlier_good_runs() {
+        let run = |name: &str, started_ms: i64, wall: Option<i64>, failed: bool| Listed {
+            name: name.to_owned(),
+            started_ms,
+            ended_ms: wall.map(|wall| started_ms + wall),
+            verdict: Verdict { failed, ..Verdict::default() },
+            ..Listed::default()
+        };
+        let all = [
+            run("daily", 100, Some(10), false),
+            run("daily", 200, Some(30), false),
+            run("daily", 300, Some(20), false),
+            run("daily", 400, Some(900), true),
+            run("daily", 500, None, false),
+            run("other", 100, Some(7), false),
+        ];
+        let runs = Runs::of(&all);
+        assert_eq!(runs.before("daily", 600), Usual { usual_ms: Some(20), usual_runs: 3 });
+        assert_eq!(runs.before("daily", 200), Usual { usual_ms: Some(10), usual_runs: 1 });
+        assert_eq!(runs.before("new", 600), Usual::default());
+    }
+}

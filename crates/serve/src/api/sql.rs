@@ -1,0 +1,320 @@
+//! Queries: the list, and one with its plan as a graph.
+
+use super::failure::Failure;
+use super::stages::FindingRef;
+use crate::Opened;
+use diagnose::plan_reading::{self, PlanReading, Step, read_change, read_plan};
+use diagnose::plans;
+use diagnose::telling::{self, capital, clean, one_line};
+use model::{
+    Application, Bytes, Count, Finding, Metric, MetricKind, Millis, Operator, Plan, PlanMetric, SqlExecution, Stage,
+};
+use serde::Serialize;
+
+/// Operators that are named as the slowest.
+const TOP: usize = 8;
+
+/// A query in the list.
+#[derive(Serialize)]
+pub(super) struct Row {
+    id: i64,
+    description: String,
+    submitted_ms: Option<i64>,
+    duration_ms: Option<i64>,
+    status: &'static str,
+    jobs: Vec<u32>,
+    stages: usize,
+    task_ms: i64,
+    input_bytes: i64,
+    shuffle_bytes: i64,
+    spill_bytes: i64,
+    findings: Vec<FindingRef>,
+    failure: Option<String>,
+}
+
+/// All queries by id.
+pub(super) fn list(opened: &Opened) -> Vec<Row> {
+    opened.app().sql.iter().map(|sql| row(opened, sql)).collect()
+}
+
+fn row(opened: &Opened, sql: &SqlExecution) -> Row {
+    let stages = stages_of(opened.app(), sql);
+    let sum = |metric| stages.iter().map(|stage| stage.sum(metric)).fold(0, i64::saturating_add);
+    Row {
+        id: sql.id,
+        description: one_line(&sql.description),
+        submitted_ms: sql.started_ms,
+        duration_ms: sql.duration_ms(),
+        status: status(opened.app(), sql),
+        jobs: sql.jobs.clone(),
+        stages: stages.len(),
+        task_ms: sum(Metric::RunMs),
+        input_bytes: sum(Metric::InputBytes),
+        shuffle_bytes: sum(Metric::ShuffleBytesWritten),
+        spill_bytes: sum(Metric::DiskSpillBytes),
+        findings: FindingRef::all(opened, |finding| is_about(finding, sql.id)),
+        failure: failure(opened.app(), sql),
+    }
+}
+
+fn is_about(finding: &Finding, id: i64) -> bool {
+    finding.scope.sql == Some(id) || finding.scope.sqls.contains(&id)
+}
+
+fn stages_of<'a>(app: &'a Application, sql: &SqlExecution) -> Vec<&'a Stage> {
+    app.stages.iter().filter(|stage| stage.sql == Some(sql.id) && !stage.tasks.is_empty()).collect()
+}
+
+/// A query that ended may have failed in one of its jobs: only Spark 3.4 and later say so.
+fn failure(app: &Application, sql: &SqlExecution) -> Option<String> {
+    let of_job = || sql.jobs.iter().find_map(|&job| app.job(job)?.error.as_deref());
+    sql.error.as_deref().filter(|error| !error.is_empty()).or_else(of_job).map(|error| clean(error).into_owned())
+}
+
+fn status(app: &Application, sql: &SqlExecution) -> &'static str {
+    match (failure(app, sql), sql.ended_ms) {
+        (Some(_), _) => "failed",
+        (None, Some(_)) => "completed",
+        (None, None) => "running",
+    }
+}
+
+/// A query.
+#[derive(Serialize)]
+pub(super) struct Query {
+    #[serde(flatten)]
+    row: Row,
+    details: String,
+    stages_run: Vec<StageRef>,
+    plans: Vec<PlanGraph>,
+    top: Vec<Top>,
+    changes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct StageRef {
+    stage: u32,
+    attempt: u32,
+}
+
+/// A plan to draw: operators, and where their rows go.
+#[derive(Serialize)]
+pub(super) struct PlanGraph {
+    title: String,
+    summary: String,
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+    notes: Vec<Note>,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Node {
+    id: usize,
+    name: String,
+    human: String,
+    detail: String,
+    notes: Vec<String>,
+    kind: &'static str,
+    time_ms: Option<i64>,
+    time_estimated: bool,
+    share: Option<f64>,
+    rows: Option<i64>,
+    bytes: Option<i64>,
+    growth: Option<f64>,
+    pruned: Option<Pruned>,
+    metrics: Vec<MetricValue>,
+    stage: Option<u32>,
+    codegen: Option<u32>,
+    findings: Vec<usize>,
+}
+
+#[derive(Serialize)]
+struct Pruned {
+    files_read: i64,
+    files: i64,
+}
+
+#[derive(Serialize)]
+struct MetricValue {
+    name: String,
+    value: String,
+}
+
+#[derive(Serialize)]
+struct Edge {
+    from: usize,
+    to: usize,
+    rows: Option<i64>,
+    bytes: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct Note {
+    kind: plan_reading::NoteKind,
+    text: String,
+    node: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Top {
+    node: usize,
+    human: String,
+    time_ms: i64,
+    share: f64,
+}
+
+/// One query with its plans, the last first.
+pub(super) fn one(opened: &Opened, id: i64) -> Result<Query, Failure> {
+    let app = opened.app();
+    let Some(sql) = app.sql(id) else {
+        return Err(Failure::not_found(format!("the application has no SQL execution {id}")));
+    };
+    let pins = pins(opened, id);
+    let last = graph(sql.plan(), Some(app), &pins, if sql.last_plan.is_some() { "Final plan" } else { "Plan" });
+    let top = top(&last);
+    let text = sql.plan_text.as_deref().map(|text| clean(text).into_owned()).unwrap_or_default();
+    let mut plans = vec![PlanGraph { text, ..last }];
+    if sql.last_plan.is_some() {
+        plans.push(graph(&sql.first_plan, None, &[], "Initial plan"));
+    }
+    let change = |last| read_change(&sql.first_plan, last, Some(app)).into_iter().map(|c| one_line(&c.text));
+    Ok(Query {
+        row: row(opened, sql),
+        details: clean(&sql.details).into_owned(),
+        stages_run: stages_of(app, sql).iter().map(|s| StageRef { stage: s.id, attempt: s.attempt }).collect(),
+        plans,
+        top,
+        changes: sql.last_plan.iter().flat_map(change).collect(),
+    })
+}
+
+/// Chapter number and operator of each finding on a query.
+fn pins(opened: &Opened, id: i64) -> Vec<(usize, String)> {
+    let chapters = telling::chapters(opened.report(), true);
+    let mut pins = Vec::new();
+    for chapter in &chapters {
+        let all = std::iter::once(chapter.root).chain(chapter.follows.iter().copied());
+        for finding in all.filter(|finding| is_about(finding, id)) {
+            pins.extend(finding.scope.node.clone().map(|node| (chapter.number, node)));
+        }
+    }
+    pins
+}
+
+/// A plan as a graph; with an application what it measured, too.
+pub(super) fn graph(plan: &Plan, app: Option<&Application>, pins: &[(usize, String)], title: &str) -> PlanGraph {
+    let reading = read_plan(plan, app);
+    let total: i64 = reading.steps.iter().filter_map(|step| step.time_ms).sum();
+    let node = |step: &Step| node(plan, app, &reading, step, total, pins);
+    let nodes = reading.steps.iter().map(node).collect();
+    let edges = reading.steps.iter().flat_map(|step| {
+        step.inputs.iter().filter_map(|input| {
+            let from = reading.steps.iter().find(|s| s.number == *input)?;
+            Some(Edge { from: *input, to: step.number, rows: from.rows, bytes: from.bytes })
+        })
+    });
+    PlanGraph {
+        title: title.to_owned(),
+        summary: capital(&one_line(&reading.summary)),
+        edges: edges.collect(),
+        nodes,
+        notes: reading.notes.iter().map(note).collect(),
+        text: String::new(),
+    }
+}
+
+fn note(note: &plan_reading::Note) -> Note {
+    Note { kind: note.kind, text: capital(&one_line(&note.text)), node: note.step }
+}
+
+fn node(
+    plan: &Plan,
+    app: Option<&Application>,
+    reading: &PlanReading,
+    step: &Step,
+    total_ms: i64,
+    pins: &[(usize, String)],
+) -> Node {
+    let node = &plan.nodes[step.node];
+    let rows_in: Option<i64> = step
+        .inputs
+        .iter()
+        .map(|input| reading.steps.iter().find(|s| s.number == *input).and_then(|s| s.rows))
+        .sum::<Option<i64>>()
+        .filter(|rows| *rows > 0);
+    let growth = step.rows.zip(rows_in).map(|(out, rows_in)| out as f64 / rows_in as f64);
+    let metrics = node.metrics.iter().filter_map(|metric| Some(metric_value(app?, metric)?)).collect();
+    Node {
+        id: step.number,
+        name: one_line(&step.operator),
+        human: one_line(&step.name),
+        detail: clean(&node.detail).into_owned(),
+        notes: step.details.iter().map(|text| one_line(text)).collect(),
+        kind: kind(&node.op),
+        time_ms: step.time_ms,
+        time_estimated: step.time_estimated,
+        share: step.time_ms.filter(|_| total_ms > 0).map(|ms| ms as f64 / total_ms as f64),
+        rows: step.rows,
+        bytes: step.bytes,
+        growth,
+        pruned: app.and_then(|app| plans::pruned(app, node)).map(|(files_read, files)| Pruned { files_read, files }),
+        metrics,
+        stage: reading.stages.iter().find(|s| s.steps.contains(&step.number)).and_then(|s| s.spark_stage),
+        codegen: node.codegen,
+        findings: pins.iter().filter(|(_, name)| *name == step.name).map(|(number, _)| *number).collect(),
+    }
+}
+
+/// A metric in its own unit; `None` where nothing updated it.
+fn metric_value(app: &Application, metric: &PlanMetric) -> Option<MetricValue> {
+    let value = app.accumulators.get(&metric.accumulator)?;
+    let shown = |number: i64| match metric.kind {
+        MetricKind::Sum => Count(number.unsigned_abs()).to_string(),
+        MetricKind::Size => Bytes(number.unsigned_abs()).to_string(),
+        MetricKind::Timing => Millis(number).to_string(),
+        MetricKind::NsTiming => Millis(number / 1_000_000).to_string(),
+        MetricKind::Average => format!("{:.1}", number as f64 / 10.0 / f64::from(value.updates.max(1))),
+        MetricKind::Max | MetricKind::Min => Count(number.unsigned_abs()).to_string(),
+    };
+    let largest = matches!(metric.kind, MetricKind::Size | MetricKind::Timing | MetricKind::NsTiming);
+    let value = match metric.kind {
+        MetricKind::Max => shown(value.max),
+        _ if largest && value.updates > 1 => format!("{}, at most {} a task", shown(value.sum), shown(value.max)),
+        _ => shown(value.sum),
+    };
+    Some(MetricValue { name: one_line(&metric.name), value })
+}
+
+fn kind(op: &Operator) -> &'static str {
+    match op {
+        Operator::Scan(_) => "scan",
+        Operator::Exchange(_) => "exchange",
+        Operator::BroadcastExchange { .. } => "broadcast",
+        Operator::Join(_) => "join",
+        Operator::Filter { .. } => "filter",
+        Operator::Project { .. } => "project",
+        Operator::Aggregate(_) => "aggregate",
+        Operator::Sort { .. } | Operator::TopK { .. } => "sort",
+        Operator::Window { .. } => "window",
+        Operator::Generate { .. } | Operator::Expand => "generate",
+        Operator::Python { .. } | Operator::Objects => "python",
+        Operator::Write { .. } => "write",
+        Operator::Union => "union",
+        Operator::Limit { .. } => "limit",
+        Operator::CacheScan | Operator::CacheBuild => "cache",
+        _ => "other",
+    }
+}
+
+/// The operators that took the most time.
+fn top(graph: &PlanGraph) -> Vec<Top> {
+    let timed = graph.nodes.iter().filter_map(|node| {
+        let (time_ms, share) = (node.time_ms.filter(|ms| *ms > 0)?, node.share?);
+        Some(Top { node: node.id, human: node.human.clone(), time_ms, share })
+    });
+    let mut top: Vec<Top> = timed.collect();
+    top.sort_by_key(|top| std::cmp::Reverse(top.time_ms));
+    top.truncate(TOP);
+    top
+}
