@@ -5,15 +5,17 @@ use crate::{
     StreamingQuery, Text,
 };
 use foldhash::HashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// All that was read. A pasted plan, trace or stage becomes one too: most parts stay empty and
 /// [`Application::pasted`] says what it was.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Application {
     /// Application id.
     pub id: Label,
     /// Attempt id (YARN).
+    #[serde(with = "crate::shared")]
     pub attempt_id: Option<Text>,
     /// Name.
     pub name: Label,
@@ -58,24 +60,30 @@ pub struct Application {
 }
 
 /// Settings by origin, redacted by Spark where it does so.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// Spark properties.
+    #[serde(with = "crate::shared")]
     pub spark: BTreeMap<Text, Text>,
     /// System properties.
+    #[serde(with = "crate::shared")]
     pub system: BTreeMap<Text, Text>,
     /// Hadoop properties.
+    #[serde(with = "crate::shared")]
     pub hadoop: BTreeMap<Text, Text>,
     /// Metrics properties (3.4+).
+    #[serde(with = "crate::shared")]
     pub metrics: BTreeMap<Text, Text>,
     /// JVM: `Java Version`, `Scala Version`, `Java Home`.
+    #[serde(with = "crate::shared")]
     pub jvm: BTreeMap<Text, Text>,
     /// Class path entries with their source.
+    #[serde(with = "crate::shared")]
     pub class_path: Vec<(Text, Text)>,
 }
 
 /// What reading a log found besides the application.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogFacts {
     /// Lines, unreadable ones among them.
     pub lines: u64,
@@ -88,8 +96,10 @@ pub struct LogFacts {
     /// Lines equal to the one before, left out.
     pub repeated_lines: u64,
     /// Events by short name.
+    #[serde(with = "crate::shared")]
     pub events: BTreeMap<Text, u64>,
     /// Events that are not known, by full name.
+    #[serde(with = "crate::shared")]
     pub unknown_events: BTreeMap<Text, u64>,
     /// TaskStart events with distinct ids.
     pub task_starts: u64,
@@ -110,7 +120,7 @@ pub struct LogFacts {
 }
 
 /// Something about the input that a reader should know; never fatal unless `--strict`.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
     /// Finding id of the spec's section on the log itself, e.g. `LOG_TRUNCATED`.
@@ -120,7 +130,7 @@ pub struct Warning {
 }
 
 /// Where an [`Application`] that is no event log came from.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pasted {
     /// What it was taken for.
     pub kind: PasteKind,
@@ -149,7 +159,7 @@ pub struct Pasted {
 }
 
 /// A row of a pasted jobs table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRow {
     /// Job id.
     pub id: u64,
@@ -162,7 +172,7 @@ pub struct JobRow {
 }
 
 /// A file system of a `df` listing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volume {
     /// Device.
     pub device: String,
@@ -177,7 +187,7 @@ pub struct Volume {
 }
 
 /// What a paste is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum PasteKind {
@@ -251,6 +261,30 @@ impl Application {
     #[must_use]
     pub fn sql(&self, id: i64) -> Option<&SqlExecution> {
         Some(&self.sql[self.sql.binary_search_by_key(&id, |s| s.id).ok()?])
+    }
+
+    /// Bytes that it takes in memory, about: tasks and plans are counted, texts that many share are
+    /// not.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let stage = |s: &Stage| {
+            size_of::<Stage>() + s.tasks.heap_bytes() + s.task_accumulables.len() * size_of::<crate::TaskAccumulable>()
+        };
+        let node = |n: &crate::PlanNode| {
+            size_of::<crate::PlanNode>() + 2 * n.detail.len() + n.metrics.len() * size_of::<crate::PlanMetric>()
+        };
+        let plan = |p: &Plan| p.nodes.iter().map(node).sum::<usize>();
+        let sql = |s: &SqlExecution| {
+            let texts = s.plan_text.as_deref().map_or(0, str::len) + s.details.len();
+            size_of::<SqlExecution>() + plan(&s.first_plan) + s.last_plan.as_ref().map_or(0, plan) + texts
+        };
+        let batches = |s: &StreamingQuery| s.batches.len() * (size_of::<crate::Batch>() + 512);
+        self.stages.iter().map(stage).sum::<usize>()
+            + self.sql.iter().map(sql).sum::<usize>()
+            + self.streams.iter().map(batches).sum::<usize>()
+            + self.jobs.len() * size_of::<Job>()
+            + self.executors.len() * size_of::<Executor>()
+            + self.accumulators.capacity() * size_of::<(i64, Accumulator)>()
     }
 
     /// Whether Photon or a Databricks runtime wrote the log.

@@ -1,5 +1,9 @@
 //! A column of integers that is as narrow as its values allow.
 
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
 /// Integers by row. Values are kept as distances from the first one, in the narrowest of
 /// none, 8, 16, 32 and 64 bits that has held them all so far: a column of zeros costs nothing
 /// a row, launch times of one stage four bytes.
@@ -156,6 +160,85 @@ impl Column {
         } else {
             Distances::I64(old)
         };
+    }
+}
+
+/// By value: two columns may hold the same values in different widths.
+impl PartialEq for Column {
+    fn eq(&self, other: &Self) -> bool {
+        self.len == other.len && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Column {}
+
+/// First value, number of rows, and the distances as one byte string, little-endian. The width is
+/// the length of that string over the number of rows.
+impl Serialize for Column {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let bytes = match &self.distances {
+            Distances::Same => Vec::new(),
+            Distances::I8(v) => v.iter().flat_map(|d| d.to_le_bytes()).collect(),
+            Distances::I16(v) => v.iter().flat_map(|d| d.to_le_bytes()).collect(),
+            Distances::I32(v) => v.iter().flat_map(|d| d.to_le_bytes()).collect(),
+            Distances::I64(v) => v.iter().flat_map(|d| d.to_le_bytes()).collect(),
+        };
+        (self.base, self.len, Bytes(&bytes)).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Column {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (base, len, distances): (i64, usize, Bytes<'de>) = Deserialize::deserialize(from)?;
+        let distances = Distances::from_le_bytes(len, distances.0);
+        let distances = distances.ok_or_else(|| D::Error::custom("a column with bytes for another number of rows"))?;
+        Ok(Self { base, len, distances })
+    }
+}
+
+impl Distances {
+    fn from_le_bytes(len: usize, bytes: &[u8]) -> Option<Self> {
+        Some(match bytes.len().checked_div(len).unwrap_or_default() {
+            width if width.checked_mul(len) != Some(bytes.len()) => return None,
+            0 => Self::Same,
+            1 => Self::I8(integers(bytes, i8::from_le_bytes)),
+            2 => Self::I16(integers(bytes, i16::from_le_bytes)),
+            4 => Self::I32(integers(bytes, i32::from_le_bytes)),
+            8 => Self::I64(integers(bytes, i64::from_le_bytes)),
+            _ => return None,
+        })
+    }
+}
+
+/// Compiles to one copy.
+fn integers<const WIDTH: usize, T>(bytes: &[u8], integer: impl Fn([u8; WIDTH]) -> T) -> Vec<T> {
+    bytes.as_chunks().0.iter().map(|&chunk| integer(chunk)).collect()
+}
+
+/// A byte string, which serde would take for a sequence of numbers.
+struct Bytes<'a>(&'a [u8]);
+
+impl Serialize for Bytes<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Borrowed;
+        impl<'de> Visitor<'de> for Borrowed {
+            type Value = Bytes<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes that outlive the reading")
+            }
+
+            fn visit_borrowed_bytes<E: Error>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
+                Ok(Bytes(bytes))
+            }
+        }
+        from.deserialize_bytes(Borrowed)
     }
 }
 

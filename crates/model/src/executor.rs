@@ -1,15 +1,17 @@
 //! Executors and what they were given.
 
 use crate::{Label, Text};
+use serde::{Deserialize, Serialize};
 
 /// An executor; in local mode the one executor is `driver`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Executor {
     /// Executor id.
     pub id: Label,
     /// Host, without port.
     pub host: Label,
     /// Host and port of its block manager.
+    #[serde(with = "crate::shared")]
     pub host_port: Option<Text>,
     /// Cores; 0 when the log does not tell (1.3 and 1.4).
     pub cores: u32,
@@ -18,6 +20,7 @@ pub struct Executor {
     /// When it was removed, epoch ms.
     pub removed_ms: Option<i64>,
     /// Why, as written.
+    #[serde(with = "crate::shared")]
     pub removed_reason: Option<Text>,
     /// Storage memory, bytes.
     pub max_memory_bytes: u64,
@@ -30,14 +33,18 @@ pub struct Executor {
     /// Whether the log has an ExecutorAdded for it (a driver has none past local mode).
     pub added: bool,
     /// Highest value of each executor metric (`JVMHeapMemory`, …); empty when the log has none.
+    #[serde(with = "crate::shared")]
     pub peaks: Vec<(Text, i64)>,
     /// Exclusions (formerly blacklisting): when, and for which stage.
     pub exclusions: Vec<Exclusion>,
     /// Links to its logs by file name.
+    #[serde(with = "crate::shared")]
     pub logs: Vec<(Text, Text)>,
     /// Attributes as written, for display.
+    #[serde(with = "crate::shared")]
     pub attributes: Vec<(Text, Text)>,
     /// Addresses of its resources (GPUs) by resource name.
+    #[serde(with = "crate::shared")]
     pub resources: Vec<(Text, Vec<Text>)>,
     /// Cached blocks at the end; from block updates.
     pub rdd_blocks: u32,
@@ -50,7 +57,7 @@ pub struct Executor {
 }
 
 /// A time in which an executor got no tasks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exclusion {
     /// From, epoch ms.
     pub from_ms: i64,
@@ -79,7 +86,7 @@ impl Executor {
 }
 
 /// A process of the application that is no executor: YARN's application master.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Process id, e.g. `yarn-am`.
     pub id: Label,
@@ -90,13 +97,15 @@ pub struct Process {
     /// Cores.
     pub cores: u32,
     /// Links to its logs by file name.
+    #[serde(with = "crate::shared")]
     pub logs: Vec<(Text, Text)>,
 }
 
 /// What one executor of a profile gets of a resource.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceRequest {
     /// Resource, e.g. `cores`, `memory`, `gpu`.
+    #[serde(with = "crate::shared")]
     pub name: Text,
     /// Amount; memory in MiB.
     pub amount: i64,
@@ -107,12 +116,13 @@ pub struct ResourceRequest {
 }
 
 /// What a resource profile asks for.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResourceProfile {
     /// Profile id; 0 is the default one.
     pub id: u32,
     /// Executor requests.
     pub executor: Vec<ResourceRequest>,
     /// Task requests: name and amount.
+    #[serde(with = "crate::shared")]
     pub task: Vec<(Text, f64)>,
 }

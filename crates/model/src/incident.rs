@@ -1,9 +1,10 @@
 //! Things that went wrong, as text: from a log's failures or from a pasted excerpt.
 
 use crate::Text;
+use serde::{Deserialize, Serialize};
 
 /// One failure, error line or loss, in the order in which it happened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incident {
     /// When, epoch ms, where a time is known (a pasted one may have no zone: read as UTC).
     pub time_ms: Option<i64>,
@@ -12,8 +13,10 @@ pub struct Incident {
     /// What kind of record it came from.
     pub origin: Origin,
     /// Exception class, e.g. `java.lang.OutOfMemoryError`.
+    #[serde(with = "crate::shared")]
     pub class: Option<Text>,
     /// Error class in brackets, e.g. `DELTA_CONCURRENT_APPEND`.
+    #[serde(with = "crate::shared")]
     pub error_class: Option<Text>,
     /// First line of the message.
     pub message: String,
@@ -21,12 +24,16 @@ pub struct Incident {
     /// exception where `class` and `message` are those of a cause.
     pub stack: String,
     /// Executor it happened on (or that was lost).
+    #[serde(with = "crate::shared")]
     pub executor: Option<Text>,
     /// Host.
+    #[serde(with = "crate::shared")]
     pub host: Option<Text>,
     /// Executor whose output could not be read (fetch failures).
+    #[serde(with = "crate::shared")]
     pub from_executor: Option<Text>,
     /// Host whose output could not be read (fetch failures).
+    #[serde(with = "crate::shared")]
     pub from_host: Option<Text>,
     /// Stage and attempt.
     pub stage: Option<(u32, u32)>,
@@ -43,7 +50,7 @@ pub struct Incident {
 }
 
 /// What record an [`Incident`] came from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Origin {
     /// A task end (or `Lost task …` line).

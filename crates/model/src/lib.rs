@@ -26,6 +26,9 @@
 //! Units: times are epoch milliseconds, durations milliseconds unless a name says `_ns`, sizes
 //! bytes. [`Millis`], [`Bytes`], [`Count`] and [`Factor`] print them the one way they are shown.
 //!
+//! Serde carries a whole [`Application`] in binary forms: columns go as byte strings, and
+//! [`write_texts`] and [`read_texts`] keep shared texts shared.
+//!
 //! This crate never reads a file or a clock, never knows another system's wire format, and holds
 //! no rule about what is good or bad.
 
@@ -38,6 +41,7 @@ mod incident;
 mod job;
 mod plan;
 mod quantile;
+mod shared;
 mod sql;
 mod stage;
 mod storage;
@@ -53,6 +57,7 @@ pub use incident::*;
 pub use job::*;
 pub use plan::*;
 pub use quantile::*;
+pub use shared::{read_texts, write_texts};
 pub use sql::*;
 pub use stage::*;
 pub use storage::*;

@@ -1,9 +1,10 @@
 //! One operator graph for plans from every source: the log's plan JSON and `explain()` text.
 
 use crate::Text;
+use serde::{Deserialize, Serialize};
 
 /// A physical plan. Nodes stand in pre-order: the result first, its inputs after it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The nodes; node 0 is the result.
     pub nodes: Vec<PlanNode>,
@@ -24,7 +25,7 @@ pub struct Plan {
 }
 
 /// A node of a plan.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanNode {
     /// Parent in [`Plan::nodes`]: where its rows go. For the root of a subquery the node that
     /// asks for it, which does not list it among its children.
@@ -34,8 +35,10 @@ pub struct PlanNode {
     /// For [`Operator::Reused`]: the node of this plan whose rows it takes, where the text tells.
     pub reuses: Option<usize>,
     /// Name as written, e.g. `PhotonGroupingAgg`, `Scan parquet lake.orders`.
+    #[serde(with = "crate::shared")]
     pub name: Text,
     /// The full one-line text, e.g. `Exchange hashpartitioning(id#7, 200), ENSURE_REQUIREMENTS`.
+    #[serde(with = "crate::shared")]
     pub detail: Text,
     /// What it is, read from name and detail.
     pub op: Operator,
@@ -54,9 +57,10 @@ pub struct PlanNode {
 }
 
 /// An SQL metric of a node.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanMetric {
     /// Name, e.g. `number of output rows`.
+    #[serde(with = "crate::shared")]
     pub name: Text,
     /// Key in [`crate::Application::accumulators`].
     pub accumulator: i64,
@@ -65,7 +69,7 @@ pub struct PlanMetric {
 }
 
 /// Kinds of SQL metrics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MetricKind {
     /// A plain sum.
     #[default]
@@ -85,7 +89,7 @@ pub enum MetricKind {
 }
 
 /// Estimates of the optimizer.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Bytes.
     pub size_bytes: f64,
@@ -94,7 +98,7 @@ pub struct Statistics {
 }
 
 /// What a node does. Photon and vendor names map to the same operators.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Operator {
     /// Reads a table or files.
     Scan(Scan),
@@ -209,7 +213,7 @@ pub enum Operator {
 }
 
 /// Reading a table or files.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scan {
     /// Format in lower case: `parquet`, `delta`, `csv`, `jdbc`, …
     pub format: String,
@@ -238,7 +242,7 @@ pub struct Scan {
 }
 
 /// A shuffle.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
     /// How rows find their partition.
     pub partitioning: Partitioning,
@@ -253,7 +257,7 @@ pub struct Exchange {
 }
 
 /// How rows find their partition.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Partitioning {
     Hash,
@@ -265,7 +269,7 @@ pub enum Partitioning {
 }
 
 /// Who asked for a shuffle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ExchangeOrigin {
     /// The planner, for a join, aggregate, window or sort.
     #[default]
@@ -281,7 +285,7 @@ pub enum ExchangeOrigin {
 }
 
 /// A join.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Join {
     /// Algorithm.
     pub algorithm: JoinAlgorithm,
@@ -302,7 +306,7 @@ pub struct Join {
 }
 
 /// A side of a join.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Side {
     Left,
@@ -310,7 +314,7 @@ pub enum Side {
 }
 
 /// Join algorithms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum JoinAlgorithm {
     #[default]
@@ -322,7 +326,7 @@ pub enum JoinAlgorithm {
 }
 
 /// An aggregate.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Aggregate {
     /// Grouping keys without ids.
     pub keys: Vec<String>,

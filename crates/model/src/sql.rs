@@ -1,9 +1,10 @@
 //! SQL executions.
 
 use crate::{Label, Plan, Text};
+use serde::{Deserialize, Serialize};
 
 /// One SQL execution: a query, or a command.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SqlExecution {
     /// Execution id.
     pub id: i64,
@@ -18,6 +19,7 @@ pub struct SqlExecution {
     /// End, epoch ms.
     pub ended_ms: Option<i64>,
     /// Message of the failure.
+    #[serde(with = "crate::shared")]
     pub error: Option<Text>,
     /// Jobs that worked for it.
     pub jobs: Vec<u32>,
@@ -28,8 +30,10 @@ pub struct SqlExecution {
     /// Adaptive updates seen.
     pub updates: u32,
     /// Settings changed for it (`modifiedConfigs`).
+    #[serde(with = "crate::shared")]
     pub modified_configs: Vec<(Text, Text)>,
     /// `physicalPlanDescription` of the last plan.
+    #[serde(with = "crate::shared")]
     pub plan_text: Option<Text>,
 }
 
@@ -48,7 +52,7 @@ impl SqlExecution {
 }
 
 /// What became of one accumulator, over the successful tasks that updated it and the driver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accumulator {
     /// Sum of updates; updates of −1 ("not set") left out where the kind has that meaning.
     pub sum: i64,

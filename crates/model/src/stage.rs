@@ -21,7 +21,7 @@ pub enum StageStatus {
 }
 
 /// One attempt of a stage.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Stage id.
     pub id: u32,
@@ -42,6 +42,7 @@ pub struct Stage {
     /// Completion, epoch ms.
     pub completed_ms: Option<i64>,
     /// Why it failed.
+    #[serde(with = "crate::shared")]
     pub failure: Option<Text>,
     /// RDDs it computes.
     pub rdds: Vec<Rdd>,
@@ -52,10 +53,13 @@ pub struct Stage {
     /// SQL execution it works for.
     pub sql: Option<i64>,
     /// Scheduler pool.
+    #[serde(with = "crate::shared")]
     pub pool: Option<Text>,
     /// `spark.job.description` in force at submission.
+    #[serde(with = "crate::shared")]
     pub description: Option<Text>,
     /// `callSite.short` in force at submission.
+    #[serde(with = "crate::shared")]
     pub call_site: Option<Text>,
     /// Its tasks.
     pub tasks: Tasks,
@@ -68,6 +72,7 @@ pub struct Stage {
     /// What tasks added to such accumulators.
     pub task_accumulables: Vec<TaskAccumulable>,
     /// Highest value of each executor metric while it ran, by position of the executor.
+    #[serde(with = "crate::shared")]
     pub peaks: Vec<(u32, Vec<(Text, i64)>)>,
     /// Whether its shuffle output is pushed to merge services, and to how many.
     pub pushed_to: Option<u32>,
@@ -78,7 +83,7 @@ pub struct Stage {
 }
 
 /// An accumulator that the user's code made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accumulable {
     /// Accumulator id.
     pub id: i64,
@@ -89,7 +94,7 @@ pub struct Accumulable {
 }
 
 /// What one task added to such an accumulator.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskAccumulable {
     /// Task id.
     pub task: i64,
@@ -100,8 +105,8 @@ pub struct TaskAccumulable {
 }
 
 /// A text that may be empty, shared like [`Text`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Label(pub Option<Text>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Label(#[serde(with = "crate::shared")] pub Option<Text>);
 
 impl std::ops::Deref for Label {
     type Target = str;
@@ -129,15 +134,17 @@ impl std::fmt::Display for Label {
 }
 
 /// An RDD as a stage describes it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rdd {
     /// RDD id.
     pub id: u32,
     /// Name: class or the user's own.
     pub name: Label,
     /// Name inside the `Scope` JSON, e.g. `WholeStageCodegen (1)`.
+    #[serde(with = "crate::shared")]
     pub scope: Option<Text>,
     /// Id inside the `Scope` JSON.
+    #[serde(with = "crate::shared")]
     pub scope_id: Option<Text>,
     /// Where the user's code made it.
     pub call_site: Label,
@@ -156,7 +163,7 @@ pub struct Rdd {
 }
 
 /// A stage as somebody pastes it: quantiles without tasks.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PastedSummary {
     /// Quantiles by metric.
     pub quantiles: Vec<(Metric, Quantiles)>,

@@ -1,9 +1,10 @@
 //! Cached data.
 
 use crate::{Label, Text};
+use serde::{Deserialize, Serialize};
 
 /// Where an RDD is persisted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct StorageLevel {
     pub memory: bool,
@@ -22,11 +23,12 @@ impl StorageLevel {
 }
 
 /// A block of cached data at the end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedBlock {
     /// Partition.
     pub partition: u32,
     /// Executor that holds it.
+    #[serde(with = "crate::shared")]
     pub executor: Text,
     /// Bytes in memory.
     pub memory_bytes: u64,
@@ -35,7 +37,7 @@ pub struct CachedBlock {
 }
 
 /// One persisted RDD over the life of the application.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CachedRdd {
     /// RDD id.
     pub id: u32,

@@ -1,21 +1,24 @@
 //! Structured streaming queries.
 
 use crate::{Label, Text};
+use serde::{Deserialize, Serialize};
 
 /// One run of a streaming query.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamingQuery {
     /// Query id, kept over restarts.
     pub id: Label,
     /// Run id, new with each start.
     pub run_id: Label,
     /// Name, where one was given.
+    #[serde(with = "crate::shared")]
     pub name: Option<Text>,
     /// Start, epoch ms.
     pub started_ms: Option<i64>,
     /// Termination, epoch ms.
     pub ended_ms: Option<i64>,
     /// Exception that ended it.
+    #[serde(with = "crate::shared")]
     pub error: Option<Text>,
     /// Trigger interval, ms, where the input tells it (the event log does not).
     pub trigger_ms: Option<i64>,
@@ -26,13 +29,14 @@ pub struct StreamingQuery {
 }
 
 /// Progress of one micro-batch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
     /// Batch id.
     pub id: i64,
     /// Start, epoch ms.
     pub started_ms: Option<i64>,
     /// Phases with ms, e.g. `triggerExecution`, `addBatch`.
+    #[serde(with = "crate::shared")]
     pub phases: Vec<(Text, i64)>,
     /// Rows read over all sources.
     pub input_rows: i64,
@@ -47,24 +51,27 @@ pub struct Batch {
     /// Sink description.
     pub sink: Label,
     /// Watermark, as written.
+    #[serde(with = "crate::shared")]
     pub watermark: Option<Text>,
 }
 
 /// One source in a batch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceProgress {
     /// Description, e.g. `KafkaV2[Subscribe[orders]]`.
     pub description: Label,
     /// Rows read.
     pub rows: i64,
     /// Offsets as written: where the batch ended and what was the latest known.
+    #[serde(with = "crate::shared")]
     pub end_offset: Option<Text>,
     /// Latest offset known.
+    #[serde(with = "crate::shared")]
     pub latest_offset: Option<Text>,
 }
 
 /// One stateful operator in a batch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StateProgress {
     /// Operator name, e.g. `stateStoreSave`, `dedupe`.
     pub operator: Label,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A figure of a task. The first group is stored, one [`Column`] each; the second is derived
 /// from it by Spark's own definitions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[allow(missing_docs)] // Each name is Spark's, with its unit.
 pub enum Metric {
     /// Launch time, epoch ms.
@@ -209,30 +209,62 @@ impl TaskRow {
 }
 
 /// Why a task ended other than well.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum EndReason {
     /// The task threw.
-    Exception { class: Text, message: Text, stack: Text },
+    Exception {
+        #[serde(with = "crate::shared")]
+        class: Text,
+        #[serde(with = "crate::shared")]
+        message: Text,
+        #[serde(with = "crate::shared")]
+        stack: Text,
+    },
     /// Shuffle blocks of another task could not be read.
-    FetchFailed { executor: Option<Text>, host: Option<Text>, shuffle: i64, map_index: i64, reduce: i64, message: Text },
+    FetchFailed {
+        #[serde(with = "crate::shared")]
+        executor: Option<Text>,
+        #[serde(with = "crate::shared")]
+        host: Option<Text>,
+        shuffle: i64,
+        map_index: i64,
+        reduce: i64,
+        #[serde(with = "crate::shared")]
+        message: Text,
+    },
     /// Its executor went away.
-    ExecutorLost { executor: Text, caused_by_app: bool, reason: Text },
+    ExecutorLost {
+        #[serde(with = "crate::shared")]
+        executor: Text,
+        caused_by_app: bool,
+        #[serde(with = "crate::shared")]
+        reason: Text,
+    },
     /// Spark stopped it.
-    Killed { reason: Text },
+    Killed {
+        #[serde(with = "crate::shared")]
+        reason: Text,
+    },
     /// The driver refused its output commit.
-    CommitDenied { message: Text },
+    CommitDenied {
+        #[serde(with = "crate::shared")]
+        message: Text,
+    },
     /// Its result was lost on the way.
     ResultLost,
     /// A finished task whose output was lost: a second end of the same task, no failure of its own.
     Resubmitted,
     /// Anything else, as written.
-    Other { reason: Text },
+    Other {
+        #[serde(with = "crate::shared")]
+        reason: Text,
+    },
 }
 
 /// Tasks of one stage attempt. Each task id stands once; rows are in the order of their ends,
 /// tasks that never ended last.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tasks {
     columns: Vec<Column>,
     id: Column,

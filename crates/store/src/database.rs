@@ -1,0 +1,43 @@
+//! The SQLite database: opened, and brought to this program's version.
+
+use crate::{Error, folder};
+use sqlx::SqlitePool;
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use std::path::Path;
+use std::time::Duration;
+
+/// Its name in the data directory.
+pub const FILE: &str = "lakescope.db";
+
+/// How long a statement waits for another one to finish writing.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Forward only: a migration that was released is never changed.
+static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
+
+pub async fn open(path: &Path) -> Result<SqlitePool, Error> {
+    // Made here and not by SQLite, so that nobody else may read it; its journal takes over the mode.
+    let made = folder::private().create(true).truncate(false).open(path);
+    made.map_err(|error| Error::file("opening", path, error))?;
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+        .busy_timeout(BUSY)
+        .foreign_keys(true);
+    let pool = SqlitePoolOptions::new().max_connections(4).connect_with(options).await;
+    let pool = pool.map_err(|error| Error::database("opening", "the tables", path, error))?;
+    MIGRATIONS.run(&pool).await.map_err(|error| not_migrated(path, error))?;
+    Ok(pool)
+}
+
+fn not_migrated(path: &Path, error: MigrateError) -> Error {
+    let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default();
+    match error {
+        MigrateError::VersionMissing(found) if found > known => {
+            Error::Newer { database: path.to_owned(), found, known }
+        }
+        error => Error::database("bringing to this version", "the tables", path, error.into()),
+    }
+}

@@ -1,0 +1,109 @@
+//! Why something could not be kept or given back: what was being done to which object, what was
+//! wrong, what to do next.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// Why a call of the store failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another process has the directory open.
+    #[error(
+        "the data directory {} is in use by another process; stop that process or name another data directory", .dir.display()
+    )]
+    InUse {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// A newer program has changed the database.
+    #[error(
+        "{} is of version {found}, newer than this program's {known}; use the newer program, or name another data directory", .database.display()
+    )]
+    Newer {
+        /// The database.
+        database: PathBuf,
+        /// Version of the database.
+        found: i64,
+        /// Latest version that this program knows.
+        known: i64,
+    },
+    /// A file or folder could not be read or written.
+    #[error("{doing} {}: {source}; {}", .path.display(), file_advice(.source))]
+    File {
+        /// What was being done.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The database did not do as asked.
+    #[error("{doing} {object} in {}: {source}; {}", .database.display(), database_advice(.source))]
+    Database {
+        /// What was being done.
+        doing: &'static str,
+        /// To which object.
+        object: String,
+        /// The database.
+        database: PathBuf,
+        /// What SQLite said.
+        source: sqlx::Error,
+    },
+    /// The application cannot be put into bytes.
+    #[error("encoding the application of {path}: {message}; report this with the log")]
+    NotEncoded {
+        /// Path of the log.
+        path: String,
+        /// What was wrong.
+        message: String,
+    },
+    /// The system gave no random bytes for a secret.
+    #[error("making a secret for the token {name}: {message}; try again")]
+    NoRandomness {
+        /// Name of the token.
+        name: String,
+        /// What the system said.
+        message: String,
+    },
+    /// The work was stopped: the runtime is shutting down.
+    #[error("{doing} {object} was stopped; try again after a restart")]
+    Stopped {
+        /// What was being done.
+        doing: &'static str,
+        /// To which object.
+        object: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn file(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::File { doing, path: path.to_owned(), source }
+    }
+
+    pub(crate) fn database(doing: &'static str, object: &str, database: &Path, source: sqlx::Error) -> Self {
+        Self::Database { doing, object: object.to_owned(), database: database.to_owned(), source }
+    }
+}
+
+fn file_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            "free space on its disk or lower store_max_bytes"
+        }
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "let the user of this process read and write it",
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => "name another data directory",
+        _ => "check the disk and try again",
+    }
+}
+
+fn database_advice(error: &sqlx::Error) -> &'static str {
+    let code = error.as_database_error().and_then(|e| e.code()?.parse::<u32>().ok());
+    // The low byte of SQLite's extended result codes is the plain one.
+    match code.map(|code| code & 0xff) {
+        Some(13) => "free space on its disk and try again",
+        Some(8 | 14) => "let the user of this process read and write it",
+        Some(11 | 26) => "restore it from a backup, or move it away to begin with an empty one",
+        Some(5 | 6) => "close the program that holds it and try again",
+        _ => "check the disk and try again",
+    }
+}
