@@ -2,7 +2,7 @@
 //!
 //! `test` runs every test (and sets up what they need), `accept NAME` one acceptance line on real
 //! input, `tidy` what a reviewer would otherwise say, `docs` the generated reference pages,
-//! `sample` makes the bundled sample again with real Spark.
+//! `web` builds the pages that the binary embeds, `sample` makes the bundled sample again with real Spark.
 
 mod accept;
 mod docs;
@@ -10,6 +10,7 @@ mod fuzz;
 mod spark;
 mod test;
 mod tidy;
+mod web;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ enum Task {
         #[arg(long)]
         keep: bool,
     },
+    /// Build the web pages that the binary embeds
+    Web,
     /// Make the bundled sample again with real Spark
     Sample,
 }
@@ -65,6 +68,7 @@ fn main() -> anyhow::Result<()> {
         Task::Tidy => tidy::run(),
         Task::Docs { check } => docs::run(check),
         Task::Fuzz { seconds, keep } => fuzz::run(seconds, keep),
+        Task::Web => web::build(),
         Task::Sample => spark::sample(),
     }
 }

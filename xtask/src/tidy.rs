@@ -12,8 +12,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("read", &["model"]),
     ("diagnose", &["model"]),
-    ("serve", &["model", "diagnose"]),
-    ("lakescope", &["model", "read", "diagnose", "serve"]),
+    ("store", &["model"]),
+    ("serve", &["model", "read", "diagnose", "store"]),
+    ("lakescope", &["model", "read", "diagnose", "store", "serve"]),
     ("testkit", &["model", "read", "diagnose"]),
     ("xtask", &["model", "read", "diagnose", "testkit"]),
 ];

@@ -2,9 +2,9 @@
 
 #[cfg(feature = "lab")]
 use crate::commands::lab;
-#[cfg(feature = "serve")]
-use crate::commands::serve;
 use crate::commands::{compare, diagnose, documents, plan, rules, shuffle};
+#[cfg(feature = "serve")]
+use crate::commands::{serve, token};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -42,9 +42,12 @@ pub enum Command {
     /// Make a bad and a repaired variant on your own Spark, diagnose both and compare.
     #[cfg(feature = "lab")]
     Lab(Box<lab::Args>),
-    /// Serve folders of event logs over HTTP, with Spark's REST API.
+    /// Serve folders and buckets of event logs: pages, and Spark's REST API.
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
+    /// Make, list and revoke access tokens of the server.
+    #[cfg(feature = "serve")]
+    Token(token::Args),
     /// List the findings that a diagnosis can give, or explain one.
     Rules(rules::Args),
     /// Print a completion script for a shell.

@@ -19,6 +19,8 @@
 pub mod cli;
 mod commands;
 #[cfg(feature = "serve")]
+mod data;
+#[cfg(feature = "serve")]
 mod duties;
 pub mod inputs;
 mod output;

@@ -4,7 +4,7 @@ use diagnose::{Config, telling};
 use model::{Application, Metric, Report, Severity};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
-use std::path::PathBuf;
+use std::io::Read;
 use std::sync::{Arc, OnceLock};
 
 /// One attempt of an application, as lists show it.
@@ -153,7 +153,7 @@ pub struct Unreadable {
 /// An application with its diagnosis, which is made when it is first asked for.
 #[derive(Debug)]
 pub struct Opened {
-    app: Application,
+    app: Arc<Application>,
     config: Arc<Config>,
     report: OnceLock<Report>,
 }
@@ -161,7 +161,7 @@ pub struct Opened {
 impl Opened {
     /// An application that is to be diagnosed by `config`.
     #[must_use]
-    pub fn new(app: Application, config: Arc<Config>) -> Self {
+    pub fn new(app: Arc<Application>, config: Arc<Config>) -> Self {
         Self { app, config, report: OnceLock::new() }
     }
 
@@ -169,6 +169,12 @@ impl Opened {
     #[must_use]
     pub fn app(&self) -> &Application {
         &self.app
+    }
+
+    /// The same, to keep.
+    #[must_use]
+    pub fn shared(&self) -> Arc<Application> {
+        Arc::clone(&self.app)
     }
 
     /// What is wrong with it.
@@ -198,6 +204,29 @@ pub enum Page<'a> {
     },
 }
 
+/// A file of a log.
+pub struct LogFile {
+    /// Name in an archive.
+    pub name: String,
+    /// Its bytes as they are stored.
+    pub content: Box<dyn Read + Send>,
+}
+
+impl Debug for LogFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogFile").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Why a log was not taken in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is none, or too large, or none are taken.
+    Refused(String),
+    /// It could not be kept.
+    Failed(String),
+}
+
 /// Where applications come from.
 pub trait History: Debug + Send + Sync {
     /// All attempts that can be opened, in any order.
@@ -213,7 +242,14 @@ pub trait History: Debug + Send + Sync {
     fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Opened>>, String>;
 
     /// The files of an attempt's log, in order; `None` when there is no such attempt.
-    fn log_files(&self, id: &str, attempt: Option<&str>) -> Option<Vec<PathBuf>>;
+    fn log_files(&self, id: &str, attempt: Option<&str>) -> Option<Result<Vec<LogFile>, String>>;
+
+    /// Takes in a log that somebody hands over, by the name of its file; gives the id and attempt
+    /// of its application.
+    ///
+    /// # Errors
+    /// When no logs are taken, or this is none.
+    fn add(&self, name: &str, content: &mut dyn Read) -> Result<(String, Option<String>), Added>;
 
     /// A page for people that runs no script, as HTML; `None` when it is about an attempt that is
     /// not there.

@@ -11,32 +11,68 @@
 //! #     fn list(&self) -> Vec<serve::Listed> { Vec::new() }
 //! #     fn unreadable(&self) -> Vec<serve::Unreadable> { Vec::new() }
 //! #     fn open(&self, _: &str, _: Option<&str>) -> Result<Option<Arc<serve::Opened>>, String> { Ok(None) }
-//! #     fn log_files(&self, _: &str, _: Option<&str>) -> Option<Vec<std::path::PathBuf>> { None }
+//! #     fn log_files(&self, _: &str, _: Option<&str>) -> Option<Result<Vec<serve::LogFile>, String>> { None }
+//! #     fn add(&self, _: &str, _: &mut dyn std::io::Read) -> Result<(String, Option<String>), serve::Added> {
+//! #         Err(serve::Added::Refused("no logs are taken".to_owned()))
+//! #     }
 //! #     fn page(&self, _: &serve::Page<'_>) -> Result<Option<String>, String> { Ok(None) }
 //! #     fn config(&self) -> Arc<diagnose::Config> { Arc::default() }
 //! #     fn is_ready(&self) -> bool { true }
 //! #     fn revision(&self) -> u64 { 0 }
 //! # }
-//! let router = serve::router(Arc::new(Nothing));
+//! let app = serve::App { history: Arc::new(Nothing), door: serve::Door::Open, limits: serve::Limits::default() };
+//! let router = serve::router(app);
 //! # let _: axum::Router = router;
 //! ```
+//!
+//! Serve it with the address of the peer (`into_make_service_with_connect_info::<SocketAddr>()`):
+//! wrong tokens are counted by address.
 //!
 //! What it never does: read logs, keep state, know the command line or the environment.
 
 mod api;
+mod clock;
+mod guard;
 mod history;
 mod pages;
 mod params;
 mod spark_rest;
+mod web;
 
-pub use history::{History, Listed, Opened, Page, Unreadable, Usage, Verdict, Worst};
+pub use guard::Door;
+pub use history::{Added, History, Listed, LogFile, Opened, Page, Unreadable, Usage, Verdict, Worst};
 
-use axum::Router;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{get, post};
+use axum::{Extension, Router, middleware};
+use guard::Guard;
 use std::sync::Arc;
 use tower_http::compression::CompressionLayer;
+
+/// What is served, and to whom.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// Where applications come from.
+    pub history: Arc<dyn History>,
+    /// Who is let in.
+    pub door: Door,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// Bounds of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `--max-event-listeners`: who may listen to live updates at once.
+    pub event_listeners: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { event_listeners: 1_000 }
+    }
+}
 
 /// Answers 200 once what was there at the start has been read.
 async fn ready(State(history): State<Arc<dyn History>>) -> (StatusCode, &'static str) {
@@ -46,14 +82,26 @@ async fn ready(State(history): State<Arc<dyn History>>) -> (StatusCode, &'static
     }
 }
 
+/// Bytes of a form.
+const FORM_BYTES: usize = 16 << 10;
+
 /// All routes.
-pub fn router(history: Arc<dyn History>) -> Router {
+pub fn router(app: App) -> Router {
+    let guard = Arc::new(Guard::new(app.door));
+    let login = Router::new()
+        .route("/login", get(pages::ask).post(guard::login).layer(DefaultBodyLimit::max(FORM_BYTES)))
+        .route("/logout", post(guard::logout))
+        .with_state(Arc::clone(&guard));
     Router::new()
         .route("/health", get(|| async { "ok" }))
         .route("/ready", get(ready))
         .merge(pages::router())
         .nest("/api/v1", spark_rest::router())
         .nest("/api/lakescope/v1", api::router())
+        .with_state(app.history)
+        .merge(login)
+        .layer(Extension(api::Listeners::new(&app.limits)))
+        .layer(Extension(Arc::clone(&guard)))
+        .layer(middleware::from_fn_with_state(guard, guard::check))
         .layer(CompressionLayer::new().gzip(true))
-        .with_state(history)
 }

@@ -9,6 +9,7 @@ pub mod counts;
 pub mod encode;
 pub mod logs;
 pub mod rename;
+pub mod serving;
 pub mod spark_history;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Acceptance lines: each runs on real input, prints its figures and ends with
 //! `N passed, N failed`.
 
+mod browser;
 mod cases;
 mod codecs;
 mod corpus;
@@ -101,6 +102,12 @@ const LINES: &[Line] = &[
         name: "rest",
         about: "Spark's REST answers and errors, asked of lakescope serve over HTTP",
         run: rest::run,
+        when: When::Always,
+    },
+    Line {
+        name: "browser-history",
+        about: "the pages in a real browser [folder for screenshots]",
+        run: browser::run,
         when: When::Always,
     },
     Line {

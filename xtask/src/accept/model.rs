@@ -87,7 +87,7 @@ fn check_regressions(outcome: &mut Outcome, apps: &BTreeMap<String, Application>
     let mut pairs = 0;
     for (a, base) in apps {
         for (b, new) in apps.iter().filter(|(b, _)| *b != a) {
-            let Some(comparison) = compare(std::slice::from_ref(base), new, &Config::default()) else { continue };
+            let Some(comparison) = compare(&[base], new, &Config::default()) else { continue };
             let sum: i64 = comparison.parts.iter().map(|p| p.ms).sum();
             pairs += 1;
             if sum != comparison.delta_ms {

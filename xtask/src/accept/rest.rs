@@ -5,10 +5,9 @@ use super::Outcome;
 use crate::lakescope_binary;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use testkit::serving::Serving;
 
 /// Where the values differ that follow from the modification time of a file.
 const IGNORED: [&str; 2] = ["lastUpdated", "lastUpdatedEpoch"];
@@ -115,29 +114,18 @@ fn compare(expected: &Value, got: &Value, at: &str, differences: &mut Vec<String
 
 /// A running `lakescope serve`, stopped when it is dropped.
 pub struct Server {
-    process: Child,
-    address: String,
+    serving: Serving,
     client: reqwest::Client,
+    _data: tempfile::TempDir,
 }
 
 impl Server {
     /// Serves a folder on a port that the kernel chooses.
     pub fn start(folder: &Path) -> Result<Self> {
-        let mut process = Command::new(lakescope_binary()?)
-            .arg("serve")
-            .arg(folder)
-            .args(["--listen", "127.0.0.1:0", "--no-auth"])
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let lines = BufReader::new(process.stderr.take().context("no output")?).lines();
-        let said = lines.map_while(Result::ok).find_map(|line| {
-            let (_, address) = line.split_once("listening on ")?;
-            Some(address.trim().to_owned())
-        });
-        match said {
-            Some(address) => Ok(Self { process, address, client: reqwest::Client::new() }),
-            None => bail!("lakescope serve ended with {}", process.wait()?),
-        }
+        let data = tempfile::tempdir()?;
+        let args = [folder.as_os_str(), "--no-auth".as_ref()];
+        let serving = Serving::start(&lakescope_binary()?, data.path(), args)?;
+        Ok(Self { serving, client: reqwest::Client::new(), _data: data })
     }
 
     /// Waits until the first reading is done.
@@ -154,14 +142,7 @@ impl Server {
 
     /// Status and body of an answer.
     pub async fn get(&self, path: &str) -> Result<(u16, String)> {
-        let answer = self.client.get(format!("{}{path}", self.address)).send().await?;
+        let answer = self.client.get(format!("{}{path}", self.serving.address)).send().await?;
         Ok((answer.status().as_u16(), answer.text().await?))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }

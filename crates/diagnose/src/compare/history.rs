@@ -47,7 +47,7 @@ pub fn ended_well(app: &Application) -> bool {
 
 /// The last ten runs that ended well, or all of them when none did.
 fn usable(base: &[&Application]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..base.len()).filter(|&at| ended_well(&base[at])).collect();
+    let mut order: Vec<usize> = (0..base.len()).filter(|&at| ended_well(base[at])).collect();
     if order.is_empty() {
         order = (0..base.len()).collect();
     }

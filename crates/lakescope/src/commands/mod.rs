@@ -11,6 +11,8 @@ pub mod rules;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod shuffle;
+#[cfg(feature = "serve")]
+pub mod token;
 
 use crate::cli::{Cli, Command};
 use anyhow::Result;
@@ -28,6 +30,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Lab(args) => lab::run(&args, &global),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(&args, &global),
+        #[cfg(feature = "serve")]
+        Command::Token(args) => token::run(&args, &global),
         Command::Rules(args) => rules::run(&args, &global),
         Command::Completions(args) => documents::completions(&args),
         Command::Man(args) => documents::manual(&args),

@@ -1,102 +1,205 @@
-//! `lakescope serve`: a history server over folders of event logs.
+//! `lakescope serve`: a history server over folders and buckets of event logs.
 
-use crate::cli::Global;
-use crate::duties::ingest::Ingest;
+use crate::cli::{self, Global};
+use crate::data;
+use crate::duties::ingest::{self, Ingest};
+use crate::inputs::watch::Source;
 use crate::output;
 use crate::settings;
+use ::serve::{App, Door, History, Limits};
 use anyhow::{Context, Result, bail};
-use serve::History;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use store::{Accounts, Store};
 
 const EXAMPLES: &str = "\
 Examples:
   lakescope serve /var/log/spark-events --no-auth
-  lakescope serve logs/ more-logs/ --listen 127.0.0.1:0 --no-auth
+  lakescope serve logs/ s3://company-logs/spark --listen 0.0.0.0:8484
+  lakescope serve logs/ --no-auth --open
   curl http://127.0.0.1:8484/api/v1/applications
 
 The first page says which applications need a person, and why. What reads a Spark
-History Server reads this: Spark's REST API is under /api/v1.";
+History Server reads this: Spark's REST API is under /api/v1. Others than this
+machine need a token: `lakescope token create` makes one.";
 
 /// Options of the command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Folders of event logs; new and growing logs are noticed.
-    #[arg(required = true, value_name = "FOLDER")]
-    pub folders: Vec<PathBuf>,
+    /// Folders or buckets of event logs; new and growing logs are noticed.
+    #[arg(required = true, value_name = "SOURCE")]
+    pub sources: Vec<String>,
     /// Address to listen on; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:8484", value_name = "ADDRESS", env = "LAKESCOPE_LISTEN")]
     pub listen: SocketAddr,
     /// Answer everybody on this machine, without a token.
     #[arg(long)]
     pub no_auth: bool,
-    /// Seconds between two looks at the folders.
+    /// Show the first page in the browser.
+    #[arg(long)]
+    pub open: bool,
+    /// Seconds between two looks at the sources.
     #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub interval: u64,
+    /// Where what was read of the logs outlives the process.
+    #[command(flatten)]
+    pub data: data::DataDir,
     /// Limits of the findings.
     #[command(flatten)]
     pub settings: settings::Options,
-    /// Applications that are kept open in memory; others are read again when asked for.
-    #[arg(long, default_value_t = 32, value_name = "N")]
-    pub max_open: usize,
+    /// Bounds of the server.
+    #[command(flatten)]
+    pub bounds: Bounds,
+    /// How the server's own log is written to standard error.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+/// Bounds of the server.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Bounds")]
+pub struct Bounds {
+    /// Memory for whole applications; those asked for last stay.
+    #[arg(long, default_value = "1GB", value_name = "SIZE", value_parser = cli::size)]
+    pub memory: i64,
+    /// Disk for whole applications in the data directory.
+    #[arg(long, default_value = "10GB", value_name = "SIZE", value_parser = cli::size)]
+    pub max_store: i64,
+    /// Size of a log that is dropped on the page.
+    #[arg(long, default_value = "1GB", value_name = "SIZE", value_parser = cli::size)]
+    pub max_upload: i64,
+    /// Pages that may listen to live updates at once.
+    #[arg(long, default_value_t = 1_000, value_name = "N")]
+    pub max_event_listeners: usize,
+}
+
+/// Forms of the server's own log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 /// Serves until it is interrupted.
 pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
     refuse_what_is_unsafe(args)?;
-    for folder in &args.folders {
-        std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
-    }
-    let ingest = Arc::new(Ingest::new(
-        args.folders.clone(),
-        read::Options::default(),
-        settings::load(&args.settings)?,
-        args.max_open,
-    ));
+    log_to_standard_error(args.log_format);
+    let sources = args.sources.iter().map(|address| Source::open(address)).collect::<Result<Vec<_>>>()?;
+    let config = settings::load(&args.settings)?;
     let runtime = tokio::runtime::Runtime::new().context("cannot start the server's threads")?;
-    runtime.block_on(serve(ingest, args, global))
+    runtime.block_on(serve(sources, config, args, global))
 }
 
-/// Nobody else may read logs, which hold settings and data, before there are tokens to tell who asks.
+/// Logs hold settings and data: other machines may read them with a token only.
 fn refuse_what_is_unsafe(args: &Args) -> Result<()> {
-    if !args.listen.ip().is_loopback() {
+    if args.no_auth && !args.listen.ip().is_loopback() {
         bail!(
-            "cannot listen on {}: other machines could read every log, as there are no tokens yet; use an address of this machine such as 127.0.0.1:{}",
+            "cannot listen on {} with --no-auth: other machines could read every log; leave --no-auth out, or use an address of this machine such as 127.0.0.1:{}",
             args.listen,
             args.listen.port()
         );
     }
-    if !args.no_auth {
-        bail!("everybody on this machine could read every log at {}; say --no-auth to allow that", args.listen);
-    }
     Ok(())
 }
 
-async fn serve(ingest: Arc<Ingest>, args: &Args, global: &Global) -> Result<ExitCode> {
+fn log_to_standard_error(format: LogFormat) {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("LAKESCOPE_LOG");
+    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second call, of a test, changes nothing.
+    let _ = match format {
+        LogFormat::Text => log.with_ansi(false).try_init(),
+        LogFormat::Json => log.json().try_init(),
+    };
+}
+
+async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, global: &Global) -> Result<ExitCode> {
+    let bounds = &args.bounds;
+    let dir = args.data.dir()?;
+    let kept = store::Settings { max_bytes: bounds.max_store.unsigned_abs(), reader: ingest::reader(&config) };
+    let store = Arc::new(Store::open(&dir, kept).await.context("cannot keep what is read")?);
+    let door = door(args, store.accounts()).await?;
+    let settings = ingest::Settings {
+        sources,
+        uploads: Some(dir.join("uploads")),
+        max_upload_bytes: bounds.max_upload.unsigned_abs(),
+        reading: read::Options::default(),
+        config,
+        memory_bytes: usize::try_from(bounds.memory).unwrap_or(usize::MAX),
+        store: Some(Arc::clone(&store)),
+    };
+    let ingest = Arc::new(Ingest::new(settings)?);
     let listener = tokio::net::TcpListener::bind(args.listen).await;
     let listener = listener.with_context(|| format!("cannot listen on {}; choose another --listen", args.listen))?;
     let address = listener.local_addr().context("the address that is listened on is unknown")?;
     if !global.quiet {
         output::remark(&format!("listening on http://{address}"));
     }
-    let interval = Duration::from_secs(args.interval);
-    tokio::spawn(watch(Arc::clone(&ingest), interval));
+    let watching = tokio::spawn(watch(Arc::clone(&ingest), Duration::from_secs(args.interval)));
+    if args.open {
+        show(&format!("http://{address}/"));
+    }
     let history: Arc<dyn History> = ingest;
-    let server = axum::serve(listener, ::serve::router(history)).with_graceful_shutdown(interrupted());
-    server.await.context("the server ended")?;
+    let limits = Limits { event_listeners: bounds.max_event_listeners };
+    let router = ::serve::router(App { history, door, limits });
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    until_stopped(axum::serve(listener, service)).await?;
+    watching.abort();
     Ok(ExitCode::SUCCESS)
 }
 
+/// Requests that are under way may end, live updates and slow clients do not hold the server up.
+async fn until_stopped<F>(server: F) -> Result<()>
+where
+    F: IntoFuture<Output = std::io::Result<()>>,
+{
+    tokio::select! {
+        ended = server.into_future() => ended.context("the server ended"),
+        () = interrupted() => Ok(()),
+    }
+}
+
+/// Everybody on this machine when that was asked for, else whoever has a token.
+async fn door(args: &Args, accounts: Accounts) -> Result<Door> {
+    if args.no_auth {
+        return Ok(Door::Open);
+    }
+    if accounts.tokens().await?.is_empty() {
+        bail!(
+            "there is no token yet, so that nobody could read anything; `lakescope token create --name NAME` makes one, or --no-auth answers everybody on this machine"
+        );
+    }
+    Ok(Door::Tokens(Arc::new(accounts)))
+}
+
 async fn watch(ingest: Arc<Ingest>, interval: Duration) {
+    let loading = Arc::clone(&ingest);
+    // A scan that panics is tried again: the server goes on with what it has.
+    let _ = tokio::task::spawn_blocking(move || loading.load()).await;
     loop {
         let scanned = Arc::clone(&ingest);
-        // A scan that panics is tried again: the server goes on with what it has.
         let _ = tokio::task::spawn_blocking(move || scanned.scan()).await;
         tokio::time::sleep(interval).await;
+    }
+}
+
+/// Shows a page in the browser of the person; where there is none, the address was printed.
+fn show(address: &str) {
+    let program = match std::env::consts::OS {
+        "macos" => "open",
+        "windows" => "explorer",
+        _ => "xdg-open",
+    };
+    let quiet = std::process::Stdio::null;
+    let started =
+        std::process::Command::new(program).arg(address).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    if started.is_err() {
+        output::remark(&format!("no browser could be started; open {address}"));
     }
 }
 

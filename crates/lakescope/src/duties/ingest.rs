@@ -1,179 +1,341 @@
-//! Watches folders of event logs: what is new or has grown is read, what vanished is forgotten.
+//! Watches folders and buckets of event logs: what is new or has grown is read, what vanished is
+//! forgotten.
 //!
-//! Of every log the head that lists need stays in memory; whole applications only of the logs that
-//! were asked for last.
+//! Of every log the row that lists need stays in memory; whole applications only of the logs that
+//! were asked for last. With a data directory both outlive the process, so that no log is read
+//! twice.
 
-use crate::inputs::local;
+mod kept;
+mod open;
+
+use crate::inputs::watch::{Mark, Seen, Source};
+use crate::inputs::{Content, Found};
 use crate::render::{self, Row};
 use diagnose::Config;
-use read::source::{LogFiles, LogKind, Part, group};
-use serve::{History, Listed, Opened, Page, Unreadable};
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+pub use kept::reader;
+
+use kept::Kept;
+use open::Open;
+use serve::{Added, History, Listed, LogFile, Opened, Page, Unreadable};
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::UNIX_EPOCH;
+use store::Store;
 
-/// The folders and what they hold.
+/// What is watched, and how.
+#[derive(Debug)]
+pub struct Settings {
+    /// Folders and buckets.
+    pub sources: Vec<Source>,
+    /// Where logs that people drop are kept; without it none are taken.
+    pub uploads: Option<PathBuf>,
+    /// Most bytes of a dropped log.
+    pub max_upload_bytes: u64,
+    /// Bounds of reading.
+    pub reading: read::Options,
+    /// Thresholds and prices.
+    pub config: Config,
+    /// Most memory that whole applications take, bytes, about.
+    pub memory_bytes: usize,
+    /// What outlives the process.
+    pub store: Option<Arc<Store>>,
+}
+
+/// The logs of all sources.
 #[derive(Debug)]
 pub struct Ingest {
-    folders: Vec<PathBuf>,
-    options: read::Options,
+    sources: Vec<Source>,
+    uploads: Option<(PathBuf, Source)>,
+    max_upload_bytes: u64,
+    reading: read::Options,
     config: Arc<Config>,
-    /// By the path of the first file.
-    logs: RwLock<BTreeMap<PathBuf, Log>>,
-    /// Whole applications, the one asked for last at the end.
-    open: Mutex<Vec<(PathBuf, Arc<Opened>)>>,
-    max_open: usize,
+    kept: Option<Kept>,
+    /// By the path of the first file; of an archive with the name inside it.
+    logs: RwLock<BTreeMap<String, Log>>,
+    /// Sources that cannot be listed now, and why.
+    faults: Mutex<BTreeMap<String, String>>,
+    open: Open,
+    /// Held while a log is read, so that it is read once however many ask for it.
+    reading_now: Mutex<HashMap<String, Arc<Mutex<()>>>>,
     ready: AtomicBool,
     revision: AtomicU64,
 }
 
-/// One log as it was when it was read.
+/// One log as it was when it was looked at.
 #[derive(Clone, Debug)]
 struct Log {
-    files: Vec<PathBuf>,
-    mark: Mark,
-    in_progress: bool,
+    /// Position of its source; `None` of a dropped one.
+    source: Option<usize>,
+    seen: Seen,
     /// What lists show, or why it cannot be read.
     listed: Result<Listed, String>,
 }
 
-/// Tells whether files have changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Mark {
-    bytes: u64,
-    /// Latest modification, epoch ms.
-    modified_ms: i64,
-}
-
-impl Mark {
-    fn of(files: &[PathBuf]) -> std::io::Result<Self> {
-        let mut mark = Self::default();
-        for file in files {
-            let about = std::fs::metadata(file)?;
-            let modified = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-            mark.bytes += about.len();
-            mark.modified_ms = mark.modified_ms.max(i64::try_from(modified.as_millis()).unwrap_or_default());
-        }
-        Ok(mark)
-    }
-}
-
 impl Ingest {
-    /// Watches `folders` and keeps at most `max_open` whole applications.
-    #[must_use]
-    pub fn new(folders: Vec<PathBuf>, options: read::Options, config: Config, max_open: usize) -> Self {
-        Self {
-            folders,
-            options,
-            config: Arc::new(config),
+    /// Watches the sources.
+    ///
+    /// # Errors
+    /// When the folder for dropped logs cannot be made.
+    pub fn new(settings: Settings) -> anyhow::Result<Self> {
+        let uploads = match settings.uploads {
+            Some(folder) => {
+                std::fs::create_dir_all(&folder)?;
+                let source = Source::open(&folder.display().to_string())?;
+                Some((folder, source))
+            }
+            None => None,
+        };
+        let config = Arc::new(settings.config);
+        Ok(Self {
+            sources: settings.sources,
+            uploads,
+            max_upload_bytes: settings.max_upload_bytes,
+            reading: settings.reading,
+            kept: settings.store.map(Kept::new),
+            config,
             logs: RwLock::default(),
-            open: Mutex::default(),
-            max_open: max_open.max(1),
+            faults: Mutex::default(),
+            open: Open::new(settings.memory_bytes),
+            reading_now: Mutex::default(),
             ready: AtomicBool::new(false),
             revision: AtomicU64::new(0),
+        })
+    }
+
+    fn source(&self, at: Option<usize>) -> Option<&Source> {
+        match at {
+            Some(at) => self.sources.get(at),
+            None => self.uploads.as_ref().map(|(_, source)| source),
         }
     }
 
-    /// Looks at all folders once: reads what is new or has changed, forgets what is gone.
+    /// Looks at all sources once: reads what is new or has changed, forgets what is gone. A source
+    /// that does not answer keeps what is known of it.
     pub fn scan(&self) {
-        let mut found: BTreeMap<PathBuf, (LogFiles, Vec<PathBuf>)> = BTreeMap::new();
-        for folder in &self.folders {
-            for log in group(&local::listing(folder)).logs {
-                let files: Vec<PathBuf> = log.parts.iter().map(|part| folder.join(part)).collect();
-                if log.kind != LogKind::Zip
-                    && let Some(first) = files.first()
-                {
-                    found.insert(first.clone(), (log, files));
+        let all = (0..self.sources.len()).map(Some).chain(self.uploads.is_some().then_some(None));
+        for at in all {
+            let Some(source) = self.source(at) else { continue };
+            match source.look() {
+                Ok(seen) => {
+                    self.fault(source.address(), None);
+                    self.take(at, seen);
                 }
+                Err(error) => self.fault(source.address(), Some(format!("{error:#}"))),
             }
         }
-        self.forget(|first| !found.contains_key(first));
-        for (first, (log, files)) in found {
-            self.look_at(first, log.in_progress, files);
+        let all_answered = self.faults.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if let Some(kept) = self.kept.as_ref().filter(|_| all_answered) {
+            let addresses: Vec<&str> = self.sources.iter().map(Source::address).collect();
+            kept.forget_rest(&addresses);
         }
         self.ready.store(true, Ordering::Release);
     }
 
-    fn forget(&self, is_gone: impl Fn(&Path) -> bool) {
-        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
-        let before = logs.len();
-        logs.retain(|first, _| !is_gone(first));
-        if logs.len() < before {
+    /// Loads what is known from before.
+    pub fn load(&self) {
+        if let Some(kept) = &self.kept {
+            kept.load();
+        }
+    }
+
+    fn fault(&self, address: &str, why: Option<String>) {
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        if faults.get(address) != why.as_ref() {
+            match why {
+                Some(why) => drop(faults.insert(address.to_owned(), why)),
+                None => drop(faults.remove(address)),
+            }
             self.revision.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn look_at(&self, first: PathBuf, in_progress: bool, files: Vec<PathBuf>) {
-        // A file that vanishes meanwhile is forgotten by the next scan.
-        let Ok(mark) = Mark::of(&files) else { return };
-        let known = self.logs.read().unwrap_or_else(PoisonError::into_inner).get(&first).map(|log| log.mark.clone());
-        if known.as_ref() == Some(&mark) {
-            return;
+    /// Takes in what a source holds now.
+    fn take(&self, at: Option<usize>, seen: Vec<Seen>) {
+        let there: HashMap<&str, Mark> = seen.iter().map(|seen| (seen.path.as_str(), seen.mark)).collect();
+        let gone = |log: &Log| log.source == at && !there.contains_key(log.seen.path.as_str());
+        self.forget(gone);
+        let known: HashMap<String, Mark> = {
+            let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+            logs.values().filter(|log| log.source == at).map(|log| (log.seen.path.clone(), log.seen.mark)).collect()
+        };
+        for seen in seen.into_iter().filter(|seen| known.get(&seen.path) != Some(&seen.mark)) {
+            self.look_at(at, &seen);
         }
-        let read = self.read(&first, &files, in_progress);
-        let listed = read.map(|opened| {
-            let listed = Listed::of(&opened, mark.modified_ms);
-            self.keep_open(first.clone(), opened);
-            listed
-        });
-        let log = Log { files, mark, in_progress, listed };
-        self.logs.write().unwrap_or_else(PoisonError::into_inner).insert(first, log);
+    }
+
+    fn forget(&self, is_gone: impl Fn(&Log) -> bool) {
+        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        let keys: Vec<String> = logs.iter().filter(|(_, log)| is_gone(log)).map(|(key, _)| key.clone()).collect();
+        for key in &keys {
+            logs.remove(key);
+            self.open.close(key);
+            if let Some(kept) = &self.kept {
+                kept.forget(key);
+            }
+        }
+        if !keys.is_empty() {
+            self.revision.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads a log, unless what was kept of it is as new as the log.
+    fn look_at(&self, at: Option<usize>, seen: &Seen) {
+        let logs = match self.kept.as_ref().and_then(|kept| kept.known(seen)) {
+            Some(known) => known,
+            None => self.read_all(at, seen),
+        };
+        let mut all = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        // An archive may hold other applications than before.
+        all.retain(|_, log| log.source != at || log.seen.path != seen.path);
+        for (key, listed) in logs {
+            all.insert(key, Log { source: at, seen: seen.clone(), listed });
+        }
         self.revision.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn read(&self, first: &Path, files: &[PathBuf], in_progress: bool) -> Result<Arc<Opened>, String> {
-        let part = |file: &PathBuf| {
-            let opened = file.clone();
-            let size = std::fs::metadata(file).ok().map(|about| about.len());
-            Part::new(file.display().to_string(), size, move || Ok(Box::new(File::open(&opened)?)))
+    /// Rows of the applications of a log by key, which are kept.
+    fn read_all(&self, at: Option<usize>, seen: &Seen) -> Vec<(String, Result<Listed, String>)> {
+        let cannot = |why: String| vec![(seen.path.clone(), Err(why))];
+        let Some(source) = self.source(at) else { return cannot("its source is gone".to_owned()) };
+        let found = match source.find(seen) {
+            Ok(found) => found,
+            Err(error) => {
+                let why = format!("cannot read {}: {error:#}", seen.path);
+                if let Some(kept) = &self.kept {
+                    kept.put(&seen.path, seen, &Err(why.clone()), None);
+                }
+                return cannot(why);
+            }
         };
-        let app = read::event_log(files.iter().map(part).collect(), &self.options);
-        let mut app = app.map_err(|error| format!("cannot read {}: {error}", first.display()))?;
-        app.log.in_progress |= in_progress;
-        Ok(Arc::new(Opened::new(app, Arc::clone(&self.config))))
+        // What no name and no content calls a log is none of ours.
+        found.into_iter().flatten().map(|one| self.read_one(seen, one)).collect()
     }
 
-    /// Keeps an application open; the one that was not asked for longest goes.
-    fn keep_open(&self, first: PathBuf, app: Arc<Opened>) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|(path, _)| *path != first);
-        open.push((first, app));
-        let surplus = open.len().saturating_sub(self.max_open);
-        open.drain(..surplus);
+    fn read_one(&self, seen: &Seen, found: Found) -> (String, Result<Listed, String>) {
+        let key = key(seen, &found);
+        let opened = self.parse(found);
+        let listed = opened.as_ref().map(|opened| Listed::of(opened, seen.mark.modified_ms)).map_err(Clone::clone);
+        if let Some(kept) = &self.kept {
+            kept.put(&key, seen, &listed, opened.as_ref().ok());
+        }
+        if let Ok(opened) = opened {
+            self.open.put(key.clone(), opened);
+        }
+        (key, listed)
     }
 
-    fn find(&self, id: &str, attempt: Option<&str>) -> Option<(PathBuf, Log)> {
+    fn parse(&self, found: Found) -> Result<Arc<Opened>, String> {
+        let Content::Log(parts) = found.content else { return Err(format!("{} is no event log", found.name)) };
+        let first = parts.first().map(|part| part.name.clone()).unwrap_or_default();
+        let app = read::event_log(parts, &self.reading);
+        let mut app = app.map_err(|error| format!("cannot read {first}: {error}"))?;
+        app.log.in_progress |= found.in_progress;
+        for note in &found.notes {
+            app.log.warnings.push(model::Warning { code: "LOG_PARTIAL".to_owned(), text: note.to_string() });
+        }
+        Ok(Arc::new(Opened::new(Arc::new(app), Arc::clone(&self.config))))
+    }
+
+    fn find(&self, id: &str, attempt: Option<&str>) -> Option<(String, Log)> {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
         let is_meant = |log: &Log| {
             let listed = log.listed.as_ref().ok();
             listed.is_some_and(|listed| listed.id == id && listed.attempt.as_deref() == attempt)
         };
-        logs.iter().find(|(_, log)| is_meant(log)).map(|(first, log)| (first.clone(), log.clone()))
+        logs.iter().find(|(_, log)| is_meant(log)).map(|(key, log)| (key.clone(), log.clone()))
+    }
+
+    /// The application of a log that was let go: from what was kept of it, else from the log.
+    fn reopened(&self, key: &str, log: &Log) -> Result<Arc<Opened>, String> {
+        let lock = {
+            let mut reading = self.reading_now.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(reading.entry(key.to_owned()).or_default())
+        };
+        let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = self.open.get(key) {
+            return Ok(opened);
+        }
+        let opened = match self.kept.as_ref().and_then(|kept| kept.application(key, &log.seen)) {
+            Some(app) => Arc::new(Opened::new(Arc::new(app), Arc::clone(&self.config))),
+            None => self.parse(self.found(key, log)?)?,
+        };
+        self.open.put(key.to_owned(), Arc::clone(&opened));
+        self.reading_now.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        Ok(opened)
+    }
+
+    fn found(&self, key: &str, log: &Log) -> Result<Found, String> {
+        let source = self.source(log.source).ok_or("its source is gone")?;
+        let found = source.find(&log.seen).map_err(|error| format!("cannot read {key}: {error:#}"))?;
+        let one = found.into_iter().flatten().find(|found| self::key(&log.seen, found) == key);
+        one.ok_or_else(|| format!("cannot read {key}: the archive no longer holds it"))
     }
 
     fn first_page(&self) -> String {
+        let unreadable: Vec<String> = self.unreadable().into_iter().map(|one| one.reason).collect();
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
         let listed = logs.values().filter_map(|log| log.listed.as_ref().ok());
-        let unreadable: Vec<String> = logs.values().filter_map(|log| log.listed.clone().err()).collect();
         render::applications_html(listed.map(row).collect(), &unreadable, self.is_ready())
     }
 
-    fn opened(&self, first: &Path) -> Option<Arc<Opened>> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = open.iter().position(|(path, _)| path == first)?;
-        let found = open.remove(at);
-        open.push(found.clone());
-        Some(found.1)
+    /// Writes a dropped log into the folder for them; its name is its own as far as that is safe.
+    fn keep_upload(&self, folder: &std::path::Path, name: &str, content: &mut dyn Read) -> Result<PathBuf, Added> {
+        let failed = |error: std::io::Error| Added::Failed(format!("cannot keep {name}: {error}"));
+        let mut part = tempfile::Builder::new().prefix(".part-").tempfile_in(folder).map_err(failed)?;
+        let bytes = std::io::copy(&mut content.take(self.max_upload_bytes + 1), &mut part).map_err(failed)?;
+        match bytes {
+            0 => return Err(Added::Refused(format!("{name} is empty"))),
+            n if n > self.max_upload_bytes => {
+                let most = model::Bytes(self.max_upload_bytes);
+                return Err(Added::Refused(format!("{name} is larger than {most} (--max-upload)")));
+            }
+            _ => {}
+        }
+        for n in 0..1_000 {
+            let path = folder.join(safe_name(name, n));
+            match part.persist_noclobber(&path) {
+                Ok(_) => return Ok(path),
+                Err(taken) if taken.error.kind() == std::io::ErrorKind::AlreadyExists => part = taken.file,
+                Err(other) => return Err(failed(other.error)),
+            }
+        }
+        Err(Added::Failed(format!("cannot keep {name}: too many logs have this name")))
+    }
+}
+
+/// Key of an application: its log, and its name inside an archive.
+fn key(seen: &Seen, found: &Found) -> String {
+    match seen.is_archive() {
+        true => format!("{}!{}", seen.path, found.name),
+        false => seen.path.clone(),
+    }
+}
+
+/// A file name of letters, digits, dots, dashes and underscores, without a dot in front; the
+/// `n`th of its kind.
+fn safe_name(name: &str, n: usize) -> String {
+    const LONGEST: usize = 120;
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let safe: String = last
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' })
+        .skip_while(|c| *c == '.')
+        .take(LONGEST)
+        .collect();
+    let safe = if safe.is_empty() { "log".to_owned() } else { safe };
+    match (n, safe.split_once('.')) {
+        (0, _) => safe,
+        (n, Some((stem, extension))) => format!("{stem}-{}.{extension}", n + 1),
+        (n, None) => format!("{safe}-{}", n + 1),
     }
 }
 
 fn row(listed: &Listed) -> Row {
     let attempt = listed.attempt.as_ref().map(|a| format!("/{}", segment(a))).unwrap_or_default();
     Row {
-        link: format!("/applications/{}{attempt}", segment(&listed.id)),
+        link: format!("/plain/applications/{}{attempt}", segment(&listed.id)),
         name: if listed.name.is_empty() { listed.id.clone() } else { listed.name.clone() },
         id: listed.id.clone(),
         user: listed.user.clone(),
@@ -197,45 +359,119 @@ impl History for Ingest {
         logs.values().filter_map(|log| Some(log.listed.as_ref().ok()?.clone())).collect()
     }
 
-    fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Opened>>, String> {
-        let Some((first, log)) = self.find(id, attempt) else { return Ok(None) };
-        if let Some(app) = self.opened(&first) {
-            return Ok(Some(app));
-        }
-        let app = self.read(&first, &log.files, log.in_progress)?;
-        self.keep_open(first, Arc::clone(&app));
-        Ok(Some(app))
+    fn unreadable(&self) -> Vec<Unreadable> {
+        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let faulty = logs.iter().filter_map(|(key, log)| Some((key.clone(), log.listed.clone().err()?)));
+        faults.into_iter().chain(faulty).map(|(path, reason)| Unreadable { path, reason }).collect()
     }
 
-    fn log_files(&self, id: &str, attempt: Option<&str>) -> Option<Vec<PathBuf>> {
-        self.find(id, attempt).map(|(_, log)| log.files)
+    fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Opened>>, String> {
+        let Some((key, log)) = self.find(id, attempt) else { return Ok(None) };
+        match self.open.get(&key) {
+            Some(opened) => Ok(Some(opened)),
+            None => self.reopened(&key, &log).map(Some),
+        }
+    }
+
+    fn log_files(&self, id: &str, attempt: Option<&str>) -> Option<Result<Vec<LogFile>, String>> {
+        let (key, log) = self.find(id, attempt)?;
+        let found = match self.found(&key, &log) {
+            Ok(Found { content: Content::Log(parts), .. }) => parts,
+            Ok(_) => return None,
+            Err(why) => return Some(Err(why)),
+        };
+        let file = |mut part: read::source::Part| {
+            let name = entry_name(&part.name);
+            let content = part.open().map_err(|error| format!("cannot read {}: {error}", part.name))?;
+            Ok(LogFile { name, content })
+        };
+        Some(found.into_iter().map(file).collect())
+    }
+
+    fn add(&self, name: &str, content: &mut dyn Read) -> Result<(String, Option<String>), Added> {
+        let Some((folder, source)) = &self.uploads else {
+            return Err(Added::Refused("this server takes no logs; put them into one of its folders".to_owned()));
+        };
+        let path = self.keep_upload(folder, name, content)?;
+        let failed = |error: anyhow::Error| Added::Failed(format!("{error:#}"));
+        let seen = source.look().map_err(failed)?.into_iter().find(|seen| std::path::Path::new(&seen.path) == path);
+        let listed = seen.as_ref().map(|seen| {
+            self.look_at(None, seen);
+            let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+            let of_log = logs.values().filter(|log| log.source.is_none() && log.seen.path == seen.path);
+            of_log.map(|log| log.listed.clone()).next()
+        });
+        match listed.flatten() {
+            Some(Ok(listed)) => Ok((listed.id, listed.attempt)),
+            other => {
+                // What is no log is not kept.
+                let _ = std::fs::remove_file(&path);
+                self.forget(|log| log.source.is_none() && std::path::Path::new(&log.seen.path) == path);
+                let why = other.and_then(Result::err).unwrap_or_else(|| "it is no event log".to_owned());
+                Err(Added::Refused(why.replace(&path.display().to_string(), name)))
+            }
+        }
     }
 
     fn page(&self, page: &Page<'_>) -> Result<Option<String>, String> {
         match page {
             Page::Applications => Ok(Some(self.first_page())),
             Page::Application { id, attempt } => {
-                let Some(app) = self.open(id, *attempt)? else { return Ok(None) };
-                Ok(Some(render::html(app.report(), Some(app.app()), &render::Look::of(&self.config))))
+                let Some(opened) = self.open(id, *attempt)? else { return Ok(None) };
+                let look = render::Look::of(&self.config);
+                Ok(Some(render::html(opened.report(), Some(opened.app()), &look)))
             }
         }
-    }
-
-    fn unreadable(&self) -> Vec<Unreadable> {
-        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
-        let faulty = logs.iter().filter_map(|(path, log)| Some((path, log.listed.clone().err()?)));
-        faulty.map(|(path, reason)| Unreadable { path: path.display().to_string(), reason }).collect()
     }
 
     fn config(&self) -> Arc<Config> {
         Arc::clone(&self.config)
     }
 
+    fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
     fn revision(&self) -> u64 {
         self.revision.load(Ordering::Relaxed)
     }
+}
 
-    fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Acquire)
+/// Name of a log's file inside an archive; of a rolling log with its folder's name.
+fn entry_name(path: &str) -> String {
+    let path = path.rsplit(": ").next().unwrap_or(path);
+    let mut segments = path.rsplit('/');
+    let (name, folder) = (segments.next().unwrap_or_default(), segments.next().unwrap_or_default());
+    match folder.starts_with("eventlog_v2_") {
+        true => format!("{folder}/{name}"),
+        false => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{entry_name, safe_name};
+
+    #[test]
+    fn names_of_dropped_logs_lead_nowhere_else() {
+        for (given, n, safe) in [
+            ("app-1.zstd", 0, "app-1.zstd"),
+            ("app-1.zstd", 1, "app-1-2.zstd"),
+            ("../../etc/passwd", 0, "passwd"),
+            ("C:\\logs\\a b", 0, "a_b"),
+            (".hidden", 0, "hidden"),
+            ("..", 0, "log"),
+            ("", 2, "log-3"),
+        ] {
+            assert_eq!(safe_name(given, n), safe, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn entries_have_the_names_that_spark_gives_them() {
+        assert_eq!(entry_name("/logs/eventlog_v2_app-1/events_1_app-1.zstd"), "eventlog_v2_app-1/events_1_app-1.zstd");
+        assert_eq!(entry_name("/logs/app-1.lz4"), "app-1.lz4");
+        assert_eq!(entry_name("/logs/a.zip: app-1"), "app-1");
     }
 }

@@ -15,7 +15,7 @@ const MAGIC: &[u8] = b"PK\x03\x04";
 /// Files of a folder that are looked at.
 const MAX_FILES: usize = 200_000;
 
-struct Folder(PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Place for Folder {
     fn name(&self, path: &str) -> String {
@@ -88,12 +88,15 @@ fn folder(path: &Path) -> Result<Findings> {
 }
 
 /// The files below a folder, by path; what cannot be entered is left out.
+///
+/// # Errors
+/// When the folder itself cannot be listed.
 #[cfg(feature = "serve")]
-pub fn listing(folder: &Path) -> Vec<Entry> {
+pub fn listing(folder: &Path) -> Result<Vec<Entry>> {
     let mut listing = Vec::new();
-    let _ = list(folder, "", 0, &mut listing);
+    list(folder, "", 0, &mut listing).with_context(|| format!("cannot list {}", folder.display()))?;
     listing.sort_by(|a, b| a.path.cmp(&b.path));
-    listing
+    Ok(listing)
 }
 
 /// Lists files with their path below the folder. Links to folders are not followed: they may lead

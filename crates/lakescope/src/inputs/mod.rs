@@ -5,7 +5,9 @@
 
 #[cfg(feature = "cloud")]
 mod cloud;
-pub(crate) mod local;
+mod local;
+#[cfg(feature = "serve")]
+pub(crate) mod watch;
 
 use anyhow::{Context, Result, bail};
 use read::source::{

@@ -1,36 +1,39 @@
 //! `lakescope serve` over the bundled samples, asked over HTTP.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use testkit::serving::{Serving, command};
 
-/// A server on a port that the kernel chose; stopped when it is dropped.
+/// A server over a folder, with a client.
 struct Server {
-    process: Child,
-    address: String,
+    serving: Serving,
     runtime: tokio::runtime::Runtime,
     client: reqwest::Client,
+    _data: Option<tempfile::TempDir>,
 }
 
 impl Server {
     fn start(folder: &Path) -> Self {
-        let mut process = command(folder, &["--listen", "127.0.0.1:0", "--no-auth", "--interval", "1"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let address = lines.find_map(|l| Some(l.split_once("listening on ")?.1.trim().to_owned())).unwrap();
+        let data = tempfile::tempdir().unwrap();
+        let server = Self::over(folder, &data_in(&data), &["--no-auth"]);
+        Self { _data: Some(data), ..server }
+    }
+
+    /// Over a data directory that outlives it.
+    fn over(folder: &Path, data: &Path, args: &[&str]) -> Self {
+        let args = [&[folder.to_str().unwrap(), "--interval", "1"], args].concat();
+        let serving = Serving::start(binary(), data, args).unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let server = Self { process, address, runtime, client: reqwest::Client::new() };
+        let server = Self { serving, runtime, client: reqwest::Client::new(), _data: None };
         server.wait_for(|s| s.get("/ready").0 == 200);
         server
     }
 
     fn bytes(&self, path: &str) -> (u16, Vec<u8>) {
         self.runtime.block_on(async {
-            let answer = self.client.get(format!("{}{path}", self.address)).send().await.unwrap();
+            let answer = self.client.get(format!("{}{path}", self.serving.address)).send().await.unwrap();
             (answer.status().as_u16(), answer.bytes().await.unwrap().to_vec())
         })
     }
@@ -55,17 +58,12 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+fn data_in(folder: &tempfile::TempDir) -> PathBuf {
+    folder.path().join("data")
 }
 
-fn command(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lakescope"));
-    command.arg("serve").arg(folder).args(args).env_remove("LAKESCOPE_LISTEN").stdin(Stdio::null());
-    command
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_lakescope"))
 }
 
 fn samples() -> PathBuf {
@@ -96,21 +94,22 @@ fn answers_as_spark_does() {
 #[test]
 fn the_first_page_says_who_needs_a_person() {
     let server = Server::start(&samples());
-    let (status, page) = server.get("/");
+    let (status, page) = server.get("/plain");
     assert_eq!(status, 200);
     assert!(page.contains("applications need") && page.contains("shop_daily"), "{page}");
     assert!(page.contains("One task of 14 reads") && !page.contains("<script"), "{page}");
     // From the first page to the report of an application, and to the same as JSON.
-    let start = page.find("/applications/").unwrap();
+    let start = page.find("/plain/applications/").unwrap();
     let link = &page[start..start + page[start..].find('"').unwrap()];
     let (status, report) = server.get(link);
     assert_eq!(status, 200);
     assert!(report.contains("<h1>") && report.contains("Findings"));
+    let link = link.strip_prefix("/plain").unwrap();
     let diagnosis = server.json(&format!("/api/lakescope/v1{link}/diagnosis"));
     let id = link.rsplit('/').next().unwrap();
     assert_eq!(diagnosis["application"]["id"], id);
     assert!(report.contains(id));
-    assert_eq!(server.get("/applications/nobody").0, 404);
+    assert_eq!(server.get("/plain/applications/nobody").0, 404);
 }
 
 #[test]
@@ -122,12 +121,13 @@ fn what_a_log_says_is_shown_as_text() {
         r#"{"Event":"SparkListenerLogStart","Spark Version":"3.5.3"}"#
     );
     std::fs::write(folder.path().join("app"), log).unwrap();
-    std::fs::write(folder.path().join("other"), "no log at all").unwrap();
+    std::fs::write(folder.path().join("app-other"), "no log at all").unwrap();
+    std::fs::write(folder.path().join("README.md"), "what stands beside logs").unwrap();
     let server = Server::start(folder.path());
-    let (_, page) = server.get("/");
+    let (_, page) = server.get("/plain");
     assert!(page.contains("&lt;img src=x") && !page.contains("<img") && !page.contains("<i>"), "{page}");
     assert!(page.contains("/applications/a%2F..%2Fb") && page.contains("cannot read"), "{page}");
-    let (status, report) = server.get("/applications/a%2F..%2Fb");
+    let (status, report) = server.get("/plain/applications/a%2F..%2Fb");
     assert_eq!(status, 200, "{report}");
     assert!(!report.contains("<img"));
 }
@@ -191,16 +191,163 @@ fn notices_logs_that_come_grow_and_go() {
 #[test]
 fn answers_nobody_else_and_only_when_told_to() {
     let folder = tempfile::tempdir().unwrap();
+    let data = tempfile::tempdir().unwrap();
+    let there = folder.path().to_str().unwrap();
+    let missing = folder.path().join("none");
     for (args, words) in [
-        (vec!["--listen", "127.0.0.1:0"], "--no-auth"),
-        (vec!["--listen", "0.0.0.0:0", "--no-auth"], "other machines could read every log"),
+        (vec![there], "there is no token yet"),
+        (vec![there, "--listen", "0.0.0.0:0", "--no-auth"], "other machines could read every log"),
+        (vec![missing.to_str().unwrap(), "--no-auth"], "cannot list"),
     ] {
-        let output = command(folder.path(), &args).output().unwrap();
+        // A later --listen would win over that of the helper, which clap refuses.
+        let mut command = std::process::Command::new(binary());
+        let output = command.arg("serve").args(args).env("LAKESCOPE_DATA_DIR", data_in(&data)).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(words), "{said}");
     }
-    let output = command(&folder.path().join("none"), &["--no-auth"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot list"));
+    // Two processes never share a data directory.
+    let _first = Serving::start(binary(), &data_in(&data), [there, "--no-auth"]).unwrap();
+    let output = command(binary(), &data_in(&data), [there, "--no-auth"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("in use by another process"));
+}
+
+#[test]
+fn a_restart_reads_no_log_again() {
+    let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let log = folder.path().join("app.zstd");
+    std::fs::copy(samples().join("shop_daily.zstd"), &log).unwrap();
+    let before = Server::over(folder.path(), &data_in(&data), &["--no-auth"]);
+    let rows = before.json("/api/lakescope/v1/applications");
+    let id = rows["applications"][0]["id"].as_str().unwrap().to_owned();
+    let page = before.get(&format!("/api/lakescope/v1/applications/{id}/page")).1;
+    drop(before);
+    // The same size and time, another content: a log that was read again would be unreadable.
+    let about = std::fs::metadata(&log).unwrap();
+    std::fs::write(&log, vec![b'x'; about.len() as usize]).unwrap();
+    std::fs::File::options().write(true).open(&log).unwrap().set_modified(about.modified().unwrap()).unwrap();
+    let after = Server::over(folder.path(), &data_in(&data), &["--no-auth"]);
+    assert_eq!(after.json("/api/lakescope/v1/applications"), rows);
+    assert_eq!(after.get(&format!("/api/lakescope/v1/applications/{id}/page")).1, page);
+    // Now it has changed, and says so.
+    std::fs::write(&log, "rubbish").unwrap();
+    after.wait_for(|s| s.json("/api/lakescope/v1/applications")["applications"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn tokens_say_who_may_do_what() {
+    let data = tempfile::tempdir().unwrap();
+    let dir = data_in(&data);
+    let token = |args: &[&str]| {
+        let mut command = std::process::Command::new(binary());
+        let output = command.arg("token").args(args).arg("--data-dir").arg(&dir).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let viewer = token(&["create", "--name", "ada"]);
+    let server = Server::over(&samples(), &dir, &[]);
+    // Made while the server runs.
+    let operator = token(&["create", "--name", "ci", "--role", "operator"]);
+    let ask = |method: reqwest::Method, path: &str, token: &str, body: &'static str| {
+        let request = server.client.request(method, format!("{}{path}", server.serving.address)).body(body);
+        let request = if token.is_empty() { request } else { request.bearer_auth(token) };
+        server.runtime.block_on(async { request.send().await.unwrap().status().as_u16() })
+    };
+    let list = "/api/lakescope/v1/applications";
+    let (get, post) = (reqwest::Method::GET, reqwest::Method::POST);
+    assert_eq!(ask(get.clone(), list, "", ""), 401);
+    assert_eq!(ask(get.clone(), "/api/v1/applications", "lks_wrong", ""), 401);
+    assert_eq!(ask(get.clone(), "/health", "", ""), 200);
+    assert_eq!(ask(get.clone(), list, &viewer, ""), 200);
+    assert_eq!(ask(post.clone(), "/api/lakescope/v1/logs?name=x", &viewer, "no log"), 403);
+    assert_eq!(ask(post, "/api/lakescope/v1/logs?name=x", &operator, "no log"), 400);
+    let listed = token(&["list"]);
+    assert!(listed.contains("ada") && listed.contains("operator") && !listed.contains(&viewer), "{listed}");
+    let id = listed.lines().find(|line| line.contains("ada")).unwrap().split(' ').next().unwrap();
+    token(&["revoke", id]);
+    assert_eq!(ask(get.clone(), list, &viewer, ""), 401);
+    // Ten wrong ones, and the address is not listened to for a while, whatever it shows.
+    for _ in 0..12 {
+        ask(get.clone(), list, "lks_wrong", "");
+    }
+    assert_eq!(ask(get, list, &operator, ""), 429);
+}
+
+#[test]
+fn another_site_can_make_a_browser_do_nothing() {
+    let server = Server::start(&samples());
+    let ask = |path: &str, header: (&'static str, &str), post: bool| {
+        let address = format!("{}{path}", server.serving.address);
+        let request = if post { server.client.post(address) } else { server.client.get(address) };
+        server.runtime.block_on(async { request.header(header.0, header.1).send().await.unwrap().status().as_u16() })
+    };
+    let list = "/api/lakescope/v1/applications";
+    assert_eq!(ask(list, ("host", "evil.example"), false), 403);
+    assert_eq!(ask(list, ("host", "localhost"), false), 200);
+    assert_eq!(ask("/api/lakescope/v1/logs?name=x", ("origin", "https://evil.example"), true), 403);
+}
+
+#[test]
+fn takes_logs_that_are_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let drop_log = |name: &str, body: Vec<u8>| {
+        let request = server.client.post(format!("{}/api/lakescope/v1/logs?name={name}", server.serving.address));
+        let answer = server.runtime.block_on(async {
+            let answer = request.body(body).send().await.unwrap();
+            (answer.status().as_u16(), answer.text().await.unwrap())
+        });
+        (answer.0, serde_json::from_str::<Value>(&answer.1).unwrap())
+    };
+    let log = std::fs::read(samples().join("shop_daily.zstd")).unwrap();
+    let (status, taken) = drop_log("../../shop.zstd", log);
+    assert_eq!(status, 201, "{taken}");
+    let link = taken["link"].as_str().unwrap();
+    assert_eq!(server.json(&format!("/api/lakescope/v1{link}/page"))["application"]["name"], "shop_daily");
+    assert_eq!(server.json("/api/lakescope/v1/applications")["applications"].as_array().unwrap().len(), 1);
+    let (status, refused) = drop_log("app-1", b"no log at all".to_vec());
+    assert_eq!(status, 400);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("app-1"), "{refused}");
+    assert_eq!(server.json("/api/lakescope/v1/applications")["unreadable"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn tells_what_the_pages_show() {
+    let server = Server::start(&samples());
+    let rows = server.json("/api/lakescope/v1/applications");
+    let shop = rows["applications"].as_array().unwrap().iter().find(|row| row["name"] == "shop_daily").unwrap();
+    assert_eq!(shop["severity"], "high");
+    let base = format!("/api/lakescope/v1/applications/{}", shop["id"].as_str().unwrap());
+    let page = server.json(&format!("{base}/page"));
+    let parts: i64 = page["budget"].as_array().unwrap().iter().map(|part| part["ms"].as_i64().unwrap()).sum();
+    assert_eq!(parts, page["application"]["wall_ms"].as_i64().unwrap());
+    let root = &page["chapters"][0]["root"];
+    assert_eq!((root["id"].as_str(), root["stage"].as_i64()), (Some("SKEW_KEY"), Some(8)));
+    let stage = server.json(&format!("{base}/stages/8/0"));
+    let duration = stage["summary"].as_array().unwrap().iter().find(|row| row["label"] == "Duration").unwrap();
+    let longest = server.json(&format!("{base}/stages/8/0/tasks?sort=-duration_ms&limit=1"));
+    assert_eq!(longest["tasks"][0]["duration_ms"], duration["max"]);
+    assert!(stage["differs"].as_array().unwrap().iter().any(|d| d["what"] == "Shuffle read"), "{}", stage["differs"]);
+    let timeline = server.json(&format!("{base}/timeline"));
+    assert_eq!(timeline["tasks"], page["counts"]["tasks"]);
+    let query = server.json(&format!("{base}/sql/0"));
+    let nodes = query["plans"][0]["nodes"].as_array().unwrap();
+    assert!(nodes.iter().any(|node| node["kind"] == "join" && node["findings"][0] == 1), "{nodes:?}");
+    let (status, columns) = server.bytes(&format!("{base}/stages/8/0/tasks.columns"));
+    assert_eq!(status, 200);
+    let header = u32::from_le_bytes(columns[..4].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&columns[4..4 + header]).unwrap();
+    assert_eq!(header["rows"], 14);
+    for path in ["settings", "streams", "sql", "stages/8/0/shuffle", "timeline/tasks", "diagnosis"] {
+        assert_eq!(server.bytes(&format!("{base}/{path}")).0, 200, "{path}");
+    }
+    for (path, words) in [
+        ("stages/99/0", "no stage 99"),
+        ("sql/99", "no SQL execution 99"),
+        ("stages/8/0/tasks?sort=colour", "cannot sort by"),
+        ("timeline?by=colour", "executor, stage or host"),
+    ] {
+        let (status, body) = server.get(&format!("{base}/{path}"));
+        assert!((400..500).contains(&status) && body.contains(words), "{path}: {status} {body}");
+    }
 }

@@ -48,8 +48,11 @@ impl Part {
         Part::new(name, size, move || Ok(Box::new(Cursor::new(bytes.clone()))))
     }
 
-    /// Opens the stream from its start.
-    pub(super) fn open(&mut self) -> io::Result<ByteStream> {
+    /// Opens the stream of stored bytes from its start.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or could be opened once only and was.
+    pub fn open(&mut self) -> io::Result<ByteStream> {
         match &mut self.source {
             Source::Again(open) => open(),
             Source::Once(open) => match open.take() {

@@ -38,6 +38,10 @@ impl Failure {
         Self { status: StatusCode::BAD_REQUEST, message, next: Some(next) }
     }
 
+    pub fn busy(message: &str) -> Self {
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, message: message.to_owned(), next: Some("try again later") }
+    }
+
     pub fn internal(message: &str) -> Self {
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, message: message.to_owned(), next: None }
     }

@@ -4,19 +4,25 @@
 mod applications;
 mod columns;
 mod comparison;
+mod events;
 mod failure;
+mod logs;
 mod page;
 mod reading;
 mod settings;
 mod shuffle;
 mod sql;
 mod stages;
+mod streams;
 mod timeline;
 
+pub(crate) use events::Listeners;
+
+use crate::guard::Asking;
 use crate::params::Params;
 use crate::{History, Opened};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
+use axum::extract::{DefaultBodyLimit, Extension, Path, RawQuery, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -36,8 +42,16 @@ pub(crate) fn router() -> Router<Arc<dyn History>> {
         .route("/applications/{*path}", get(application))
         .route("/compare", get(compare))
         .route("/shuffle", get(shuffle_answer))
+        .route("/events", get(events::events))
+        .route("/logs", post(logs::add))
+        .route("/me", get(me))
         .route("/read", post(read).layer(DefaultBodyLimit::max(TEXT_BYTES)))
         .fallback(|| async { Failure::no_such_path() })
+}
+
+/// Who asks, and what they may do.
+async fn me(Extension(asking): Extension<Asking>) -> Response {
+    json(&serde_json::json!({ "name": asking.who, "role": asking.role.name() }))
 }
 
 async fn list(State(history): Shared) -> Answer {
@@ -73,7 +87,7 @@ async fn application(State(history): Shared, Path(path): Path<String>, RawQuery(
     .await
 }
 
-const RESOURCES: [&str; 6] = ["diagnosis", "page", "timeline", "sql", "stages", "settings"];
+const RESOURCES: [&str; 7] = ["diagnosis", "page", "timeline", "sql", "stages", "streams", "settings"];
 
 fn resource(history: &dyn History, opened: &Opened, path: &[&str], params: &Params) -> Answer {
     let app = opened.app();
@@ -84,6 +98,7 @@ fn resource(history: &dyn History, opened: &Opened, path: &[&str], params: &Para
         ["timeline", "tasks"] => timeline::tasks(opened, &timeline::Window::of(app, params)?)?,
         ["sql"] => json(&sql::list(opened)),
         ["sql", id] => json(&sql::one(opened, number(id)?)?),
+        ["streams"] => json(&streams::list(opened)),
         ["settings"] => json(&settings::differences(history, app, params)?),
         ["stages", id, attempt] => json(&stages::one(opened, number(id)?, number(attempt)?)?),
         ["stages", id, attempt, "tasks"] => json(&stages::tasks(app, number(id)?, number(attempt)?, params)?),

@@ -33,7 +33,7 @@ pub(super) fn answer(config: &Arc<Config>, params: &Params, text: &str) -> Answe
         let next = "paste the output of explain(), a stack trace, stage figures or streaming progress";
         return Err(Failure::bad_request("there is no text to read".to_owned(), next));
     }
-    let opened = Opened::new(read::paste::read(text, kind), Arc::clone(config));
+    let opened = Opened::new(Arc::new(read::paste::read(text, kind)), Arc::clone(config));
     let pasted = opened.app().pasted.as_ref();
     let plans = pasted.map(|pasted| pasted.plans.as_slice()).unwrap_or_default();
     let graph = |plan: &model::Plan| {

@@ -121,13 +121,14 @@ fn from_defaults(app: &Application) -> Differences {
 type Settings = BTreeMap<model::Text, model::Text>;
 
 /// The kinds of settings that two runs are compared in.
-const GROUPS: [(&str, fn(&Environment) -> &Settings); 4] =
-    [("spark", |e| &e.spark), ("jvm", |e| &e.jvm), ("hadoop", |e| &e.hadoop), ("system", |e| &e.system)];
+fn groups(environment: &Environment) -> [(&'static str, &Settings); 4] {
+    let Environment { spark, jvm, hadoop, system, .. } = environment;
+    [("spark", spark), ("jvm", jvm), ("hadoop", hadoop), ("system", system)]
+}
 
 fn from_other(app: &Application, other: &Application, name: &str) -> Differences {
     let mut rows = Vec::new();
-    for (group, of) in GROUPS {
-        let (ours, theirs) = (of(&app.environment), of(&other.environment));
+    for ((group, ours), (_, theirs)) in groups(&app.environment).into_iter().zip(groups(&other.environment)) {
         let keys: BTreeSet<&model::Text> = ours.keys().chain(theirs.keys()).collect();
         let differs = keys.into_iter().filter(|key| !is_identity(key) && ours.get(*key) != theirs.get(*key));
         rows.extend(differs.map(|key| Row {

@@ -244,7 +244,7 @@ fn node(
         .sum::<Option<i64>>()
         .filter(|rows| *rows > 0);
     let growth = step.rows.zip(rows_in).map(|(out, rows_in)| out as f64 / rows_in as f64);
-    let metrics = node.metrics.iter().filter_map(|metric| Some(metric_value(app?, metric)?)).collect();
+    let metrics = node.metrics.iter().filter_map(|metric| metric_value(app?, metric)).collect();
     Node {
         id: step.number,
         name: one_line(&step.operator),
@@ -262,8 +262,15 @@ fn node(
         metrics,
         stage: reading.stages.iter().find(|s| s.steps.contains(&step.number)).and_then(|s| s.spark_stage),
         codegen: node.codegen,
-        findings: pins.iter().filter(|(_, name)| *name == step.name).map(|(number, _)| *number).collect(),
+        findings: pins.iter().filter(|(_, pin)| is_at(pin, step)).map(|(number, _)| *number).collect(),
     }
+}
+
+/// Whether a finding's operator is this one: named as people say it, or as Spark does with its keys
+/// (`SortMergeJoin on customer_id`).
+fn is_at(pin: &str, step: &Step) -> bool {
+    let keys = pin.strip_prefix(step.operator.as_str()).map(|rest| rest.strip_prefix(" on ").unwrap_or(rest));
+    pin == step.name || keys.is_some_and(|keys| keys.split(", ").all(|key| step.name.contains(key)))
 }
 
 /// A metric in its own unit; `None` where nothing updated it.

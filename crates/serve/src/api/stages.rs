@@ -349,6 +349,7 @@ pub(super) fn columns(app: &Application, id: u32, attempt: u32) -> Result<Respon
     columns.u32("task", rows().map(|row| tasks.id(row)));
     columns.u32("index", rows().map(|row| i64::from(tasks.index(row))));
     columns.u32("executor", rows().map(|row| tasks.executor(row) as i64));
+    columns.u8("attempt", rows().map(|row| u8::try_from(tasks.attempt(row)).unwrap_or(u8::MAX)));
     columns.u32("start", launched.iter().map(|launch| launch - start));
     columns.u32("duration", durations.iter().copied());
     let share = |row: usize| (gc[row].max(0) * 255 / durations[row].max(1)).min(255);

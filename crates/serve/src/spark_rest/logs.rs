@@ -1,13 +1,12 @@
 //! `/logs`: the event logs of an application as a zip archive.
 
 use super::errors::Failure;
-use crate::History;
+use crate::{History, LogFile};
 use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
-use std::path::PathBuf;
 use tokio_util::io::ReaderStream;
 use zip::write::SimpleFileOptions;
 
@@ -15,11 +14,13 @@ use zip::write::SimpleFileOptions;
 pub(super) fn archive(history: &dyn History, id: &str, attempt: Option<&str>) -> Result<Response, Failure> {
     let listed = history.list();
     let of_id = listed.iter().filter(|l| l.id == id && (attempt.is_none() || l.attempt.as_deref() == attempt));
-    let files: Vec<PathBuf> = of_id.filter_map(|l| history.log_files(id, l.attempt.as_deref())).flatten().collect();
+    let files: Result<Vec<Vec<LogFile>>, String> =
+        of_id.filter_map(|l| history.log_files(id, l.attempt.as_deref())).collect();
+    let files: Vec<LogFile> = files.map_err(|why| Failure::internal(&why))?.into_iter().flatten().collect();
     if files.is_empty() {
         return Err(Failure::no_such_app(id, attempt));
     }
-    let file = packed(&files).map_err(|error| Failure::internal(&format!("packing the logs of {id}: {error}")))?;
+    let file = packed(files).map_err(|error| Failure::internal(&format!("packing the logs of {id}: {error}")))?;
     let name = match attempt {
         Some(attempt) => format!("eventLogs-{id}-{attempt}.zip"),
         None => format!("eventLogs-{id}.zip"),
@@ -35,17 +36,13 @@ pub(super) fn archive(history: &dyn History, id: &str, attempt: Option<&str>) ->
     Ok((headers, Body::from_stream(stream)).into_response())
 }
 
-/// An archive in a file that nobody else sees; of a rolling log with its folder's name.
-fn packed(files: &[PathBuf]) -> std::io::Result<File> {
+/// An archive in a file that nobody else sees.
+fn packed(files: Vec<LogFile>) -> std::io::Result<File> {
     let mut zip = zip::ZipWriter::new(tempfile::tempfile()?);
     let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated).large_file(true);
-    for path in files {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let folder = path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
-        let rolling = folder.starts_with("eventlog_v2_");
-        let entry = if rolling { format!("{folder}/{name}") } else { name.into_owned() };
-        zip.start_file(entry, options)?;
-        std::io::copy(&mut File::open(path)?, &mut zip)?;
+    for mut file in files {
+        zip.start_file(file.name, options)?;
+        std::io::copy(&mut file.content, &mut zip)?;
     }
     let mut file = zip.finish()?;
     file.seek(SeekFrom::Start(0))?;

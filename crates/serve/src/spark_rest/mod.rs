@@ -53,7 +53,7 @@ async fn version() -> Response {
 
 async fn list(State(history): Shared, RawQuery(query): RawQuery) -> Result<Response, Failure> {
     let params = Params::of(query.as_deref());
-    Ok(json(&applications::list(history.list(), &params, times::now_ms())?))
+    Ok(json(&applications::list(history.list(), &params, crate::clock::now_ms())?))
 }
 
 /// Everything below `/applications/{id}`: a second segment that is no resource is an attempt.
@@ -125,6 +125,8 @@ fn of_application(app: &Application, path: &[&str], params: &Params) -> Result<R
         ["storage", "rdd"] => json(&storage::list(app)),
         ["storage", "rdd", id] => json(&storage::one(app, number(id)?)?),
         ["environment"] => json(&environment::of(app)),
+        // Only a running application has statistics of its DStreams.
+        ["streaming", ..] => return Err(Failure::not_found(format!("no streaming listener attached to {}", app.name))),
         _ => return Err(Failure::no_such_path()),
     })
 }

@@ -31,8 +31,3 @@ pub(super) fn parse(text: &str) -> Result<i64, Failure> {
     };
     time.parse::<Timestamp>().map(|t| t.as_millisecond()).map_err(|_| bad())
 }
-
-/// The clock.
-pub(super) fn now_ms() -> i64 {
-    Timestamp::now().as_millisecond()
-}

@@ -10,7 +10,9 @@ mod pieces;
 mod trouble;
 
 use super::{Findings, Place, in_place, single};
-use address::{Address, Provider};
+pub use address::Address;
+
+use address::Provider;
 use anyhow::{Context, Error, Result, bail};
 use futures::TryStreamExt;
 use object_store::path::Path;
@@ -31,7 +33,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// What some of Hadoop's clients put in place of a folder.
 const FOLDER_MARK: &str = "_$folder$";
 
-struct Bucket {
+pub struct Bucket {
     store: Arc<dyn ObjectStore>,
     runtime: Arc<Runtime>,
     /// `s3://bucket`, for messages.
@@ -50,9 +52,7 @@ struct Listing {
 /// Finds the logs at an address: one object, or all below a prefix.
 pub fn find(address: &str, as_text: bool) -> Result<Findings> {
     let address = Address::parse(address)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let store = open::open(&address, &runtime).map_err(|error| explained(&address, &error))?;
-    let bucket = Bucket { store, runtime: Arc::new(runtime), root: address.root.clone(), below: String::new() };
+    let bucket = Bucket::open(&address)?;
     let mut refused = None;
     if !address.folder {
         match bucket.size(&address.path) {
@@ -67,7 +67,45 @@ pub fn find(address: &str, as_text: bool) -> Result<Findings> {
     bucket.folder(&address, refused)
 }
 
+/// The objects below an address that is looked at again and again.
+#[cfg(feature = "serve")]
+pub fn folder(address: &str) -> Result<(Bucket, Address)> {
+    let address = Address::parse(address)?;
+    let mut bucket = Bucket::open(&address)?;
+    let path = address.path.as_ref();
+    bucket.below = if path.is_empty() { String::new() } else { format!("{path}/") };
+    Ok((bucket, address))
+}
+
 impl Bucket {
+    fn open(address: &Address) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let store = open::open(address, &runtime).map_err(|error| explained(address, &error))?;
+        Ok(Self { store, runtime: Arc::new(runtime), root: address.root.clone(), below: String::new() })
+    }
+
+    /// The objects below it with the time of their last change, epoch ms.
+    ///
+    /// # Errors
+    /// When the bucket does not answer, or refuses.
+    #[cfg(feature = "serve")]
+    pub fn stats(&self, address: &Address) -> Result<Vec<(Entry, i64)>> {
+        let path = &address.path;
+        let mut objects = self.store.list((!path.as_ref().is_empty()).then_some(path));
+        let mut stats = Vec::new();
+        while let Some(object) = self.ask(objects.try_next()).map_err(|error| unlisted(address, &error))? {
+            if stats.len() == MAX_OBJECTS {
+                break;
+            }
+            if let Some(path) = object.location.as_ref().strip_prefix(self.below.as_str()) {
+                let entry = Entry { path: path.to_owned(), size: Some(object.size) };
+                stats.push((entry, object.last_modified.timestamp_millis()));
+            }
+        }
+        stats.sort_by(|a, b| a.0.path.cmp(&b.0.path));
+        Ok(stats)
+    }
+
     /// The logs below the address. `refused` is the answer to whether it is an object.
     fn folder(mut self, address: &Address, refused: Option<object_store::Error>) -> Result<Findings> {
         let path = address.path.as_ref();

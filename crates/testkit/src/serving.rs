@@ -1,0 +1,69 @@
+//! A running `lakescope serve` with a data directory of its own.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Error, Result};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// The process; stopped when it is dropped.
+#[derive(Debug)]
+pub struct Serving {
+    process: Child,
+    /// `http://127.0.0.1:PORT`.
+    pub address: String,
+}
+
+impl Serving {
+    /// Starts it on a port that the kernel chooses; what it says on standard error afterwards is
+    /// passed on. `data` is the data directory.
+    ///
+    /// # Errors
+    /// When it does not start, or ends before it listens: with what it said.
+    pub fn start<S: AsRef<OsStr>>(binary: &Path, data: &Path, args: impl IntoIterator<Item = S>) -> Result<Self> {
+        let mut process = command(binary, data, args).stderr(Stdio::piped()).spawn()?;
+        let stderr = process.stderr.take().ok_or_else(|| Error::other("no standard error"))?;
+        let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+        let mut said = Vec::new();
+        let address = lines.find_map(|line| {
+            let address = line.split_once("listening on ").map(|(_, address)| address.trim().to_owned());
+            said.push(line);
+            address
+        });
+        let Some(address) = address else {
+            process.wait()?;
+            return Err(Error::other(format!("it did not start: {}", said.join("; "))));
+        };
+        // Nobody else reads it: a full pipe would stop the server.
+        std::thread::spawn(move || lines.for_each(|line| eprintln!("{line}")));
+        Ok(Self { process, address })
+    }
+
+    /// Process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Stops it as `kill -9` does.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.kill()?;
+        self.process.wait().map(drop)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.kill();
+    }
+}
+
+/// The command, on a port that the kernel chooses.
+pub fn command<S: AsRef<OsStr>>(binary: &Path, data: &Path, args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(PathBuf::from(binary));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data).args(args);
+    command.env_remove("LAKESCOPE_LISTEN").stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
