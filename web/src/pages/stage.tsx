@@ -1,0 +1,508 @@
+// One stage: where its tasks lie, what the slow ones have in common, and every task.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { StagePage, StripHeader, SummaryRow, TaskRow } from "../base/api.ts";
+import { asColumns, type Columns } from "../base/columns.ts";
+import { ask, Failure, OWN, useData } from "../base/fetch.ts";
+import { bytes, count, duration, factor, show, type Unit } from "../base/units.ts";
+import { appKey, appPath, here, setQuery, type AppRef } from "../base/url.ts";
+import { t } from "../base/words.ts";
+import { Card, Fact, Filter, FindingList, Help, Moment, Seg, StatusPill, StatusWord } from "../parts/bits.tsx";
+import { Icon } from "../parts/icons.tsx";
+import { Empty, ErrorBox, With } from "../parts/states.tsx";
+import { Strip, stripFacts, stripUrl } from "../parts/strip.tsx";
+import { Window, type Column } from "../parts/table.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { Code, CopyButton, Prose } from "../parts/text.tsx";
+import { TimelineView } from "../parts/timeline.tsx";
+import { TimelineLegend } from "../parts/timeline-legend.tsx";
+import { sceneOfStage, type View } from "../parts/timeline-model.ts";
+import { stands } from "../parts/quantiles.ts";
+import type { TabProps } from "./application.tsx";
+
+interface Ref {
+  app: AppRef;
+  stage: number;
+  attempt: number;
+}
+
+export default function StageDetail({ app, rest }: TabProps) {
+  const ref = { app, stage: Number(rest[0]), attempt: Number(rest[1] ?? 0) };
+  const base = `${OWN}/applications/${appKey(app)}/stages/${ref.stage}/${ref.attempt}`;
+  const page = useData<StagePage>(base);
+  const tasks = useData<Columns<StripHeader>>(stripUrl(app, ref.stage, ref.attempt), asColumns);
+  return (
+    <>
+      <With of={page} rows={10}>
+        {(data) => <Top at={ref} page={data} columns={tasks.data} />}
+      </With>
+      {tasks.error && <ErrorBox error={tasks.error} again={tasks.again} />}
+      {page.data && (
+        <div class="cols">
+          <Summary page={page.data} />
+          <Differs page={page.data} />
+        </div>
+      )}
+      {tasks.data && tasks.data.rows > 0 && <StripCard columns={tasks.data} />}
+      {tasks.data && tasks.data.rows > 0 && <TaskTimeline columns={tasks.data} at={ref} />}
+      <TaskTable base={base} />
+      {page.data?.details && (
+        <details class="card details">
+          <summary>{t.whereInCode}</summary>
+          <Code text={page.data.details} />
+        </details>
+      )}
+    </>
+  );
+}
+
+const row = (page: StagePage, pattern: RegExp): SummaryRow | undefined => page.summary.find((r) => pattern.test(r.label));
+
+/** The one sentence about this stage. */
+function sentence(page: StagePage, columns: Columns<StripHeader> | null): string {
+  if (/fail/i.test(page.status)) return t.stageFailed(count(page.failed), count(page.tasks));
+  const facts = columns && stripFacts(columns.u32("duration"));
+  if (!page.tasks || !facts) return t.stageNoTasks;
+  const worst = facts.lengths[facts.slowest]!;
+  if (columns.rows > 1 && worst > facts.p75 * 3 && worst > 1000)
+    return t.stageStraggler(duration(worst), factor(worst / Math.max(1, facts.median)), duration(facts.median));
+  return t.stageEven(count(columns.rows), duration(facts.median), duration(worst));
+}
+
+function Top({ at, page, columns }: { at: Ref; page: StagePage; columns: Columns<StripHeader> | null }) {
+  const spill = row(page, /spill.*disk|disk.*spill/i)?.sum ?? 0;
+  const length = page.submitted_ms && page.completed_ms ? page.completed_ms - page.submitted_ms : null;
+  return (
+    <>
+      <section class="card verdict">
+        <p class="say">
+          <b>{sentence(page, columns)}</b> {spill ? t.didSpill(bytes(spill)) : t.didNotSpill}
+        </p>
+        <div class="facts">
+          <StatusPill status={page.status} />
+          <span class="cut soft" title={page.name}>
+            {page.description ?? page.name}
+          </span>
+          <Fact label={t.ran}>{duration(length)}</Fact>
+          <Fact label={t.tasks}>{count(page.tasks)}</Fact>
+          {page.failed > 0 && <Fact label={t.failed}>{count(page.failed)}</Fact>}
+          {page.killed > 0 && <Fact label={t.status("killed")}>{count(page.killed)}</Fact>}
+          {page.running > 0 && <Fact label={t.running}>{count(page.running)}</Fact>}
+          {page.speculative > 0 && <Fact label={t.speculative}>{count(page.speculative)}</Fact>}
+          {page.sql !== null && page.sql !== undefined && (
+            <a class="link" href={appPath(at.app, `sql/${page.sql}`)}>
+              {t.sqlN(page.sql)}
+            </a>
+          )}
+          {page.jobs.slice(0, 3).map((job) => (
+            <a class="link" key={job} href={`${appPath(at.app, "stages")}?job=${job}`}>
+              {t.jobN(job)}
+            </a>
+          ))}
+          {page.reads_shuffle && (
+            <a
+              class="link"
+              href={`/tools/shuffle-calculator?app=${encodeURIComponent(appKey(at.app))}&stage=${at.stage}&attempt=${at.attempt}`}
+            >
+              {t.calculator}
+            </a>
+          )}
+          {page.attempts
+            .filter((a) => a !== at.attempt)
+            .map((a) => (
+              <a class="link" key={a} href={appPath(at.app, `stages/${at.stage}/${a}`)}>
+                {t.attemptN(a)}
+              </a>
+            ))}
+        </div>
+        {page.failure && <Failed text={page.failure} />}
+      </section>
+      <FindingList findings={page.findings} base={appPath(at.app)} />
+    </>
+  );
+}
+
+function Failed({ text }: { text: string }) {
+  const [first, ...rest] = text.split("\n");
+  return (
+    <div class="failure">
+      <Icon name="fail" />
+      <div>
+        <p>
+          <b>{first}</b>
+        </p>
+        {rest.length > 0 && (
+          <details>
+            <summary>{t.wholeError}</summary>
+            <pre class="code wrap" tabIndex={0}>
+              {text}
+            </pre>
+          </details>
+        )}
+      </div>
+    </div>
+  );
+}
+
+// Spark's summary
+
+const QUANTILES: (keyof SummaryRow)[] = ["min", "p25", "median", "p75", "p95", "max"];
+
+function Summary({ page }: { page: StagePage }) {
+  const rows = page.summary.filter((r) => r.show);
+  const heads = [t.min, "P25", t.median, "P75", "P95", t.max, t.maxOverP75, t.total];
+  if (!rows.length) return null;
+  return (
+    <Card title={t.summary} note={t.summaryNote}>
+      <div class="scroll-x" tabIndex={0} role="region" aria-label={t.summary}>
+        <table class="quant">
+          <thead>
+            <tr>
+              <th scope="col">{t.measured}</th>
+              {heads.map((h) => (
+                <th key={h} scope="col" class="num">
+                  {h}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((r) => (
+              <SummaryLine key={r.label} r={r} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+function SummaryLine({ r }: { r: SummaryRow }) {
+  const times = r.p75 ? (r.max ?? 0) / r.p75 : null;
+  const hit = stands(r);
+  return (
+    <tr>
+      <th scope="row">{r.label}</th>
+      {QUANTILES.map((key) => (
+        <td key={key} class={`num ${key === "max" && hit ? "hit" : ""} ${r[key] ? "" : "dim"}`}>
+          {show(r[key] as number | null, r.unit)}
+        </td>
+      ))}
+      <td class={`num ${hit ? "x" : "dim"}`}>{factor(times)}</td>
+      <td class="num">{show(r.sum, r.unit)}</td>
+    </tr>
+  );
+}
+
+function Differs({ page }: { page: StagePage }) {
+  const { slow } = page;
+  return (
+    <Card title={t.whatDiffers} note={slow ? t.slowTasks(slow.tasks, duration(slow.from_ms)) : undefined}>
+      {!slow || !page.differs.length ? (
+        <p class="pad soft">{t.nothingDiffers}</p>
+      ) : (
+        <table class="differs">
+          <thead>
+            <tr>
+              <th scope="col" />
+              <th scope="col">{t.slowOnes}</th>
+              <th scope="col">{t.theRest}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {[...page.differs]
+              .sort((a, b) => b.score - a.score)
+              .map((d) => (
+                <tr key={d.what} class={d.score >= 0.5 ? "strong-row" : ""}>
+                  <th scope="row">
+                    {d.what}
+                    <span class={`share ${d.score >= 0.5 ? "hot" : ""}`} aria-hidden="true">
+                      <i style={{ width: `${d.score * 100}%` }} />
+                    </span>
+                  </th>
+                  <td>
+                    <Prose text={d.slow} />
+                  </td>
+                  <td class="soft">
+                    <Prose text={d.rest} />
+                  </td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      )}
+    </Card>
+  );
+}
+
+// All tasks at once
+
+const StripCard = ({ columns }: { columns: Columns<StripHeader> }) => (
+  <section class="card strip-card">
+    <Strip columns={columns} title={t.allTasksByDuration(count(columns.rows))} />
+  </section>
+);
+
+function TaskTimeline({ columns, at }: { columns: Columns<StripHeader>; at: Ref }) {
+  const scene = useMemo(() => sceneOfStage(columns, at.stage, at.attempt), [columns]);
+  const [view, setView] = useState<View | null>(null);
+  const choose = (bar: number | null) => setQuery({ task: bar === null ? null : String(columns.u32("task")[bar]) });
+  return (
+    <Card
+      title={t.tasksOverTime}
+      note={t.byExecutor}
+      class="timeline-card"
+      id="event-timeline"
+      right={<TimelineLegend scene={scene} />}
+    >
+      <div class="stack">
+        <TimelineView scene={scene} full view={view} onView={setView} onSelect={choose} tasks={columns.rows} most={420} />
+        <Help>{t.timelineHelp}</Help>
+      </div>
+    </Card>
+  );
+}
+
+// The task table: sorted, filtered and paged by the server
+
+const PAGE = 100;
+
+interface TaskPage {
+  total: number;
+  tasks: TaskRow[];
+}
+
+interface Pages {
+  url: string;
+  total: number;
+  got: Map<number, TaskRow[]>;
+  asked: Set<number>;
+}
+
+/** Rows as they come into sight; after a new sort the old rows stay until the first new ones are there. */
+function usePaged(url: string) {
+  const [, redraw] = useState(0);
+  const [error, setError] = useState<Failure | null>(null);
+  const pages = useRef<Pages>({ url: "", total: 0, got: new Map(), asked: new Set() });
+  const before = useRef<Pages>(pages.current);
+  if (pages.current.url !== url) {
+    if (pages.current.got.size) before.current = pages.current;
+    pages.current = { url, total: 0, got: new Map(), asked: new Set() };
+  }
+  const load = (page: number) => {
+    const mine = pages.current;
+    if (mine.asked.has(page)) return;
+    mine.asked.add(page);
+    ask<TaskPage>(`${url}&offset=${page * PAGE}&limit=${PAGE}`).then(
+      (answer) => {
+        mine.total = answer.total;
+        mine.got.set(page, answer.tasks);
+        setError(null);
+        if (pages.current === mine) redraw((n) => n + 1);
+      },
+      (failure: Failure) => {
+        mine.asked.delete(page);
+        setError(failure);
+      },
+    );
+  };
+  useEffect(() => load(0), [url]);
+  const shown = pages.current.got.size ? pages.current : before.current;
+  const range = (from: number, to: number) => {
+    for (let page = Math.floor(from / PAGE); page <= Math.floor(Math.max(from, to - 1) / PAGE); page++) load(page);
+  };
+  return {
+    total: shown.total,
+    ready: shown.got.size > 0,
+    rowAt: (i: number) => shown.got.get(Math.floor(i / PAGE))?.[i % PAGE],
+    range,
+    error,
+    again: () => load(0),
+  };
+}
+
+type Which = "" | "success" | "failed" | "killed" | "running";
+
+function TaskTable({ base }: { base: string }) {
+  const { query } = here.value;
+  const sort = query.get("sort") ?? "-duration_ms";
+  const status = (query.get("status") ?? "") as Which;
+  const q = query.get("q") ?? "";
+  const url = `${base}/tasks?${new URLSearchParams({ sort, status, q })}`;
+  const paged = usePaged(url);
+  const [failure, setFailure] = useState<TaskRow | null>(null);
+  const columns = useMemo(() => taskColumns(setFailure, status === "failed"), [status]);
+  return (
+    <section class="card" id="tasks">
+      <div class="bar">
+        <h2 class="bar-title">{t.tasks}</h2>
+        <Filter value={q} label={t.filterTasks} onInput={(value) => setQuery({ q: value })} />
+        <Seg<Which>
+          label={t.showOnly}
+          value={status}
+          options={[
+            ["", t.all],
+            ["failed", t.failed],
+            ["killed", t.status("killed")],
+            ["running", t.running],
+          ]}
+          onChange={(value) => setQuery({ status: value || null })}
+        />
+        <span class="dim" role="status">
+          {t.nTasks(count(paged.total))}
+        </span>
+      </div>
+      {paged.error && <ErrorBox error={paged.error} again={paged.again} />}
+      {paged.ready && paged.total === 0 ? (
+        <Empty title={t.nothingMatches} />
+      ) : (
+        <Window
+          name={t.tasks}
+          columns={columns}
+          total={paged.total}
+          rowAt={paged.rowAt}
+          id={(task: TaskRow) => task.task}
+          sorted={sort}
+          onSort={(key) => setQuery({ sort: key === "-duration_ms" ? null : key })}
+          sortable={(c) => c.key !== "error"}
+          rowClass={(task) =>
+            `${task.status.toLowerCase() === "failed" ? "bad" : ""} ${query.get("task") === String(task.task) ? "on" : ""}`
+          }
+          box={28 * 18 + 34}
+          onRange={paged.range}
+        />
+      )}
+      {failure && <TaskError task={failure} close={() => setFailure(null)} />}
+      {query.get("task") && (
+        <p class="pad">
+          <button type="button" class="chip" aria-pressed="true" onClick={() => setQuery({ task: null, q: null })}>
+            {t.taskN(Number(query.get("task")))} ×
+          </button>{" "}
+          {q !== query.get("task") && (
+            <button type="button" class="btn sm" onClick={() => setQuery({ q: query.get("task") })}>
+              {t.showThisTask}
+            </button>
+          )}
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** The whole error of one task, with its stack trace. */
+function TaskError({ task, close }: { task: TaskRow; close: () => void }) {
+  const text = task.error ?? "";
+  return (
+    <Dialog label={t.taskN(task.task)} close={close} class="error-dialog">
+      <div class="hd">
+        <h2>
+          {t.taskN(task.task)}, {t.executor.toLowerCase()} {task.executor}
+        </h2>
+        <div class="r">
+          <CopyButton text={text} />
+          <button type="button" class="btn ghost sm" onClick={close} aria-label={t.close}>
+            <Icon name="close" />
+          </button>
+        </div>
+      </div>
+      <pre class="code wrap" tabIndex={0}>
+        {text}
+      </pre>
+    </Dialog>
+  );
+}
+
+/** When only failed tasks are shown, why they failed stands in front. */
+function taskColumns(openError: (task: TaskRow) => void, errorsFirst: boolean): Column<TaskRow>[] {
+  const error: Column<TaskRow> = {
+    key: "error",
+    head: t.error,
+    width: 420,
+    cell: (task) =>
+      task.error ? (
+        <button type="button" class="mark-fail cut errorline" onClick={() => openError(task)}>
+          {task.error.split("\n")[0]}
+        </button>
+      ) : (
+        ""
+      ),
+  };
+  const columns = figureColumns();
+  columns.splice(errorsFirst ? 3 : columns.length, 0, error);
+  return columns;
+}
+
+function figureColumns(): Column<TaskRow>[] {
+  const figure = (key: string, head: string, unit: Unit, width: number): Column<TaskRow> => ({
+    key,
+    head,
+    num: true,
+    width,
+    cell: (task) => {
+      const value = task[key] as number | null;
+      return <span class={value ? "" : "dim"}>{show(value, unit)}</span>;
+    },
+  });
+  return [
+    { key: "index", head: t.index, num: true, width: 76, cell: (task) => count(task.index) },
+    {
+      key: "task",
+      head: t.task,
+      num: true,
+      width: 84,
+      cell: (task) => (
+        <>
+          {task.task}
+          {task.attempt > 0 && <span class="dim"> .{task.attempt}</span>}
+        </>
+      ),
+    },
+    { key: "status", head: t.state, width: 112, cell: (task) => <StatusWord status={task.status} /> },
+    {
+      key: "duration_ms",
+      head: t.duration,
+      num: true,
+      width: 96,
+      cell: (task) => <b class="figure">{duration(task["duration_ms"] as number)}</b>,
+    },
+    {
+      key: "executor",
+      head: t.executor,
+      width: 90,
+      cell: (task) => (
+        <span title={task.host ?? ""}>
+          {task.executor}
+          {task.speculative && (
+            <span class="dim" title={t.speculative}>
+              {" "}
+              s
+            </span>
+          )}
+        </span>
+      ),
+    },
+    { key: "host", head: t.host, width: 130, cell: (task) => task.host ?? "–" },
+    { key: "locality", head: t.locality, width: 130, cell: (task) => (task.locality ?? "–").toLowerCase().replaceAll("_", " ") },
+    {
+      key: "launch_ms",
+      head: t.started,
+      num: true,
+      width: 92,
+      cell: (task) => <Moment ms={task.launch_ms} seconds date={false} />,
+    },
+    figure("gc_ms", t.gc, "ms", 84),
+    figure("input_bytes", t.input, "bytes", 90),
+    figure("input_records", t.rowsRead, "count", 96),
+    figure("shuffle_read_bytes", t.shuffleRead, "bytes", 104),
+    figure("shuffle_read_records", t.shuffleRows, "count", 108),
+    figure("shuffle_write_bytes", t.shuffleWrite, "bytes", 106),
+    figure("spill_memory_bytes", t.spillMemory, "bytes", 112),
+    figure("spill_disk_bytes", t.spillDisk, "bytes", 96),
+    figure("peak_memory_bytes", t.peakMemory, "bytes", 108),
+    figure("output_bytes", t.output, "bytes", 90),
+    figure("scheduler_delay_ms", t.schedulerDelay, "ms", 124),
+    figure("deserialize_ms", t.deserialize, "ms", 108),
+    figure("fetch_wait_ms", t.fetchWait, "ms", 96),
+    figure("shuffle_write_ms", t.writeTime, "ms", 96),
+    figure("cpu_ms", t.cpu, "ms", 84),
+  ];
+}

@@ -1,0 +1,152 @@
+// What ran where and when, and when nothing ran.
+import { useMemo, useRef, useState } from "preact/hooks";
+import { clock } from "../base/time.ts";
+import { count, duration } from "../base/units.ts";
+import { appPath, here, setQuery, type AppRef } from "../base/url.ts";
+import { t } from "../base/words.ts";
+import { Card, Help, Seg } from "../parts/bits.tsx";
+import { ErrorBox, With } from "../parts/states.tsx";
+import { BarFacts, TimelineView } from "../parts/timeline.tsx";
+import { useTimeline, type By } from "../parts/timeline-data.ts";
+import { TimelineLegend } from "../parts/timeline-legend.tsx";
+import type { Scene, View } from "../parts/timeline-model.ts";
+import type { TabProps } from "./application.tsx";
+
+const KINDS: By[] = ["executor", "stage", "host"];
+
+/** The part looked at stands in the address once it has rested. */
+function useView(): [View | null, (view: View | null) => void] {
+  const { query } = here.value;
+  const from = Number(query.get("from"));
+  const to = Number(query.get("to"));
+  const [view, setView] = useState<View | null>(to > from ? { from, to } : null);
+  const timer = useRef(0);
+  const set = (next: View | null) => {
+    setView(next);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(
+      () => setQuery({ from: next ? String(Math.round(next.from)) : null, to: next ? String(Math.round(next.to)) : null }),
+      300,
+    ) as unknown as number;
+  };
+  return [view, set];
+}
+
+export default function TimelinePage({ app }: TabProps) {
+  const asked = here.value.query.get("by") as By | null;
+  const by = asked && KINDS.includes(asked) ? asked : "executor";
+  const [view, setView] = useView();
+  const { line, bars, scene } = useTimeline(app, by, view);
+  const [selected, setSelected] = useState<number | null>(null);
+  const show = (next: View) => setView(scene && next.to - next.from >= scene.span * 0.999 ? null : next);
+  // Kept while the view moves: a drag must not draw these lists again.
+  const lists = useMemo(
+    () =>
+      scene && (
+        <>
+          <Gaps scene={scene} show={show} />
+          <Marks scene={scene} />
+        </>
+      ),
+    [line.data],
+  );
+  return (
+    <>
+      <Card
+        title={t.tabs.timeline}
+        note={line.data ? t.overTimeNote(count(line.data.tasks)) : ""}
+        class="timeline-card"
+        id="event-timeline"
+        right={
+          <>
+            {scene && <TimelineLegend scene={scene} />}
+            <Seg<By>
+              label={t.lanesBy}
+              value={by}
+              options={KINDS.map((k) => [k, t.by[k]])}
+              onChange={(value) => setQuery({ by: value === "executor" ? null : value })}
+            />
+          </>
+        }
+      >
+        <With of={line} rows={10}>
+          {(data) =>
+            scene && (
+              <>
+                <TimelineView scene={scene} full view={view} onView={show} onSelect={setSelected} tasks={data.tasks} most={680} />
+                <div class="under">
+                  {selected !== null && scene.bars ? (
+                    <Selected app={app} scene={scene} bar={selected} />
+                  ) : (
+                    <Help>{t.timelineHelp}</Help>
+                  )}
+                </div>
+              </>
+            )
+          }
+        </With>
+      </Card>
+      {bars.error && <ErrorBox error={bars.error} again={bars.again} />}
+      {lists}
+    </>
+  );
+}
+
+function Selected({ app, scene, bar }: { app: AppRef; scene: Scene; bar: number }) {
+  const stage = scene.bars!.stages[scene.bars!.stage[bar]!];
+  return (
+    <div class="selected-task">
+      <BarFacts scene={scene} bar={bar} />
+      {stage && (
+        <a class="btn sm" href={appPath(app, `stages/${stage[0]}/${stage[1]}`)}>
+          {t.openStage(stage[0])}
+        </a>
+      )}
+    </div>
+  );
+}
+
+function Gaps({ scene, show }: { scene: Scene; show: (view: View) => void }) {
+  return (
+    <Card title={t.gapsTitle} note={t.gapsNote}>
+      {scene.gaps.length === 0 ? (
+        <p class="pad soft">{t.noGaps}</p>
+      ) : (
+        <ul class="plain">
+          {scene.gaps.map((gap) => (
+            <li key={gap.from}>
+              <button
+                type="button"
+                class="timeline-line"
+                onClick={() => show({ from: gap.from - (gap.to - gap.from) * 0.3, to: gap.to + (gap.to - gap.from) * 0.3 })}
+              >
+                <span class="num">{clock(scene.startMs + gap.from, true)}</span>
+                <b class="num">{duration(gap.to - gap.from)}</b>
+                <span class="soft">{gap.text}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+function Marks({ scene }: { scene: Scene }) {
+  if (!scene.marks.length) return null;
+  return (
+    <Card title={t.marksTitle} note={count(scene.marks.length)}>
+      <ul class="plain marks">
+        {scene.marks.slice(0, 200).map((mark, i) => (
+          <li key={i}>
+            <span class="timeline-line">
+              <span class="num">{clock(scene.startMs + mark.t, true)}</span>
+              <span class={/lost|fail/.test(mark.kind) ? "mark-fail" : "soft"}>{mark.text}</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+      {scene.marks.length > 200 && <p class="pad dim">{t.firstOf(count(200), count(scene.marks.length))}</p>}
+    </Card>
+  );
+}

@@ -1,0 +1,26 @@
+// The browser's own dialog: it keeps the focus inside and gives it back.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+export function Dialog({
+  label,
+  close,
+  children,
+  class: extra = "",
+}: {
+  label: string;
+  close: () => void;
+  children: ComponentChildren;
+  class?: string;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const outside = (event: MouseEvent) => {
+    if (event.target === dialog.current) close();
+  };
+  return (
+    <dialog ref={dialog} class={extra} aria-label={label} onClose={close} onClick={outside}>
+      <div class="dialog-body">{children}</div>
+    </dialog>
+  );
+}

@@ -1,0 +1,5 @@
+// Runs every test; node itself may not know TypeScript, so types are taken away first.
+import "../tools/typescript.mjs";
+
+await import("./journeys.spec.ts");
+await import("./looks.spec.ts");

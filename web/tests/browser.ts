@@ -1,0 +1,130 @@
+// One browser for all tests, and the words to drive it.
+import { after, before } from "node:test";
+import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+
+export const URL_ = (process.env["LAKESCOPE_URL"] ?? "").replace(/\/$/, "");
+if (!URL_) throw new Error("Set LAKESCOPE_URL to the address of a running lakescope that reads the folder samples.");
+
+const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+let browser: Browser;
+const open: BrowserContext[] = [];
+
+let used = false;
+
+/** Starts the browser before the first test and ends it after the last, however many files ask. */
+export function useBrowser(): void {
+  if (used) return;
+  used = true;
+  before(async () => {
+    browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+  });
+  after(async () => {
+    await Promise.all(open.map((context) => context.close()));
+    await browser.close();
+  });
+}
+
+interface Look {
+  theme?: "light" | "dark";
+  width?: number;
+  height?: number;
+}
+
+/** A page of its own context. Errors of scripts and refusals by the security policy fail the test that waits for `quiet`. */
+export async function visit(
+  path: string,
+  { theme = "light", width = 1440, height = 1000 }: Look = {},
+): Promise<{ page: Page; errors: string[] }> {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: theme,
+    permissions: ["clipboard-read", "clipboard-write"],
+    locale: "en-US",
+    reducedMotion: "reduce",
+  });
+  open.push(context);
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => {
+    if (/Content Security Policy/i.test(message.text())) errors.push(message.text());
+  });
+  page.on("dialog", (dialog) => {
+    errors.push(`a dialog opened: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.goto(URL_ + path);
+  return { page, errors };
+}
+
+/** Until nothing loads and nothing waits. */
+export async function settled(page: Page): Promise<void> {
+  await page.waitForFunction(
+    () => document.querySelector("main") !== null && document.querySelector('[aria-busy="true"]') === null,
+    undefined,
+    { timeout: 30_000 },
+  );
+  await page.evaluate(() => document.fonts.ready);
+  await page.waitForTimeout(150);
+}
+
+interface AppRow {
+  id: string;
+  attempt: string | null;
+  name: string;
+  failed: boolean;
+  worst: { id: string } | null;
+}
+
+export async function applications(): Promise<AppRow[]> {
+  for (let tries = 0; tries < 60; tries++) {
+    const response = await fetch(`${URL_}/api/lakescope/v1/applications`);
+    const list = (await response.json()) as { ready: boolean; applications: AppRow[] };
+    if (list.ready) return list.applications;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  throw new Error("The server did not finish reading its logs within half a minute.");
+}
+
+export const pathOf = (app: AppRow): string =>
+  `/applications/${encodeURIComponent(app.id)}${app.attempt ? `/${encodeURIComponent(app.attempt)}` : ""}`;
+
+export async function findApp(test: (app: AppRow) => boolean, what: string): Promise<AppRow> {
+  const app = (await applications()).find(test);
+  if (!app) throw new Error(`No application ${what}: does the server read the folder samples?`);
+  return app;
+}
+
+/** Every page, by name. */
+export async function allPages(): Promise<[string, string][]> {
+  const skewed = await findApp((a) => a.worst?.id === "SKEW_KEY", "with key skew");
+  const failed = await findApp((a) => a.failed, "that failed");
+  const base = pathOf(skewed);
+  const stage = await stageOf(skewed);
+  return [
+    ["applications", "/"],
+    ["application", base],
+    ["application-failed", pathOf(failed)],
+    ["timeline", `${base}/-/timeline`],
+    ["sql", `${base}/-/sql`],
+    ["query", `${base}/-/sql/0`],
+    ["jobs", `${base}/-/jobs`],
+    ["stages", `${base}/-/stages`],
+    ["stage", `${base}/-/stages/${stage}/0`],
+    ["executors", `${base}/-/executors`],
+    ["storage", `${base}/-/storage`],
+    ["environment", `${base}/-/environment`],
+    ["compare", `/compare?base=${encodeURIComponent(failed.id)}&new=${encodeURIComponent(skewed.id)}`],
+    ["read", "/read"],
+    ["calculator", "/tools/shuffle-calculator"],
+    ["calculator-from-stage", `/tools/shuffle-calculator?app=${encodeURIComponent(skewed.id)}&stage=${stage}&attempt=0`],
+    ["no-page", "/nowhere"],
+  ];
+}
+
+/** The stage that the worst finding of an application is about. */
+export async function stageOf(app: AppRow): Promise<number> {
+  const response = await fetch(`${URL_}/api/lakescope/v1${pathOf(app)}/page`);
+  const page = (await response.json()) as { chapters: { root: { stage: number | null } }[] };
+  return page.chapters.find((c) => c.root.stage !== null)?.root.stage ?? 0;
+}
