@@ -29,8 +29,13 @@ pub mod paste;
 pub mod plan;
 pub mod source;
 
+pub use events::sql_metrics::{
+    GraphMetric, GraphNode, MetricValue, SqlFigures, SqlGraph, SqlMetrics, TaskPlace, ValueKind, in_set_order,
+};
+
 use events::fold::{At, Fold};
 use events::parse;
+use events::sql_metrics::{self, Listener};
 use model::{Application, Warning};
 use source::{Batch, DamageKind, Limits, Part, Progress, ReadStats};
 use std::num::NonZeroUsize;
@@ -109,12 +114,36 @@ pub fn event_log(parts: Vec<Part>, options: &Options) -> Result<Application, Err
     }
 }
 
+/// Reads a log once more for what Spark's REST API tells of SQL executions and the application does
+/// not hold: plan graphs, and metrics with their smallest, median and largest update.
+///
+/// # Errors
+/// When no part can be opened.
+pub fn sql_metrics(parts: Vec<Part>, options: &Options) -> Result<SqlMetrics, Error> {
+    let for_updates = options.limits.max_memory_bytes / 4;
+    let mut limits = options.limits.clone();
+    limits.max_memory_bytes -= for_updates;
+    let source_options = source::Options { limits, threads: options.threads, progress: options.progress.clone() };
+    let mut listener = Listener::new(for_updates);
+    let stats = source::run(
+        parts,
+        &source_options,
+        |batch| sql_metrics::batch(lines(batch)),
+        |_, parsed| {
+            listener.batch(parsed);
+            ControlFlow::Continue(())
+        },
+    );
+    refuse_unopened(&stats)?;
+    Ok(listener.finish())
+}
+
 fn parse_batch(batch: &Batch) -> parse::Parsed {
-    parse::batch(batch.lines().map(|line| parse::RawLine {
-        bytes: line.bytes,
-        index: line.index,
-        maybe_cut: line.maybe_cut,
-    }))
+    parse::batch(lines(batch))
+}
+
+fn lines(batch: &Batch) -> impl Iterator<Item = parse::RawLine<'_>> {
+    batch.lines().map(|line| parse::RawLine { bytes: line.bytes, index: line.index, maybe_cut: line.maybe_cut })
 }
 
 fn refuse_unopened(stats: &ReadStats) -> Result<(), Error> {

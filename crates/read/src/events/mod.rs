@@ -7,6 +7,7 @@
 pub(crate) mod fold;
 pub(crate) mod parse;
 mod scan;
+pub(crate) mod sql_metrics;
 mod task;
 mod texts;
 mod wire;

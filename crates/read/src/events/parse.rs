@@ -322,7 +322,7 @@ fn metrics_update(update: wire::ExecutorMetricsUpdate) -> Box<wire::StageExecuto
 }
 
 /// The value of `Event`, which every writer puts first; else it is looked for.
-fn event_name(line: &[u8]) -> Option<Cow<'_, str>> {
+pub(super) fn event_name(line: &[u8]) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Named<'a> {
         #[serde(rename = "Event", borrow)]

@@ -1,5 +1,5 @@
 //! Spark's REST API as its History Server 4.0.1 answers it: the same paths, parameters, JSON and
-//! errors, without its caps (1,000 jobs and stages, 100,000 tasks).
+//! errors, without its caps (1,000 jobs, stages and SQL executions, 100,000 tasks).
 
 mod applications;
 mod environment;
@@ -9,6 +9,8 @@ mod figures;
 mod jobs;
 mod logs;
 mod params;
+mod sql;
+mod sql_text;
 mod stages;
 mod storage;
 mod tasks;
@@ -16,8 +18,8 @@ mod times;
 
 pub(crate) use tasks::error_message;
 
-use crate::History;
 use crate::params::Params;
+use crate::{History, Opened};
 use axum::Router;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::header;
@@ -101,8 +103,30 @@ fn resource(
     params: &Params,
 ) -> Result<Response, Failure> {
     let opened = history.open(id, attempt).map_err(|why| Failure::internal(&why))?;
-    let app = opened.ok_or_else(|| Failure::no_such_app(id, attempt))?;
-    of_application(app.app(), rest, params)
+    let opened = opened.ok_or_else(|| Failure::no_such_app(id, attempt))?;
+    match rest {
+        ["sql", path @ ..] => of_sql(history, (id, attempt), &opened, path, params),
+        _ => of_application(opened.app(), rest, params),
+    }
+}
+
+fn of_sql(
+    history: &dyn History,
+    (id, attempt): (&str, Option<&str>),
+    opened: &Opened,
+    path: &[&str],
+    params: &Params,
+) -> Result<Response, Failure> {
+    let figures = match sql::wants_details(params) {
+        true => opened.sql_metrics(|| history.sql_metrics(id, attempt)),
+        false => None,
+    };
+    let wanted = sql::Wanted::of(opened.app(), figures.as_deref(), params);
+    Ok(match path {
+        [] => json(&wanted.list(params)?),
+        [execution] => json(&wanted.one(execution)?),
+        _ => return Err(Failure::no_such_path()),
+    })
 }
 
 fn of_application(app: &Application, path: &[&str], params: &Params) -> Result<Response, Failure> {
