@@ -94,7 +94,7 @@ fn row(what: &str, f: &Figures) {
 }
 
 /// The large log, plain and compressed in many frames as Spark writes it.
-fn logs(shared: &Path) -> Result<(PathBuf, PathBuf)> {
+pub fn logs(shared: &Path) -> Result<(PathBuf, PathBuf)> {
     let folder = spark::target_folder().join("bench");
     std::fs::create_dir_all(&folder)?;
     let (plain, compressed) = (folder.join("scaled"), folder.join("scaled.zstd"));

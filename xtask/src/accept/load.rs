@@ -1,0 +1,219 @@
+//! `load-history`: two thousand applications after a warm start, and requests a second beside
+//! Spark's History Server on the same log.
+
+use super::{Outcome, speed};
+use crate::{build_lakescope, root, spark};
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use testkit::serving::Serving;
+
+/// Applications of the list.
+const APPLICATIONS: usize = 2_000;
+/// Requests at once, and for how long.
+const CLIENTS: usize = 4;
+const LASTS: Duration = Duration::from_secs(8);
+const PATIENCE: Duration = Duration::from_secs(600);
+
+pub fn run(arguments: &[String]) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let binary = build_lakescope(&["--release", "--no-default-features", "--features", "serve"])?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(list(&binary, &mut outcome))?;
+    let Some(shared) = testkit::shared() else {
+        outcome.skip("load-history: the large log needs ../shared (LAKESCOPE_SHARED)");
+        return Ok(outcome);
+    };
+    let (log, _) = speed::logs(&shared)?;
+    let spark_wanted = !arguments.iter().any(|a| a == "--no-spark");
+    runtime.block_on(throughput(&binary, &log, spark_wanted, &mut outcome))?;
+    Ok(outcome)
+}
+
+/// The list after a start that reads no log again.
+async fn list(binary: &Path, outcome: &mut Outcome) -> Result<()> {
+    let folder = many()?;
+    let data = tempfile::tempdir()?;
+    let args = [folder.as_os_str(), "--no-auth".as_ref()];
+    let begun = Instant::now();
+    let serving = Serving::start(binary, data.path(), args)?;
+    let client = reqwest::Client::new();
+    until_ready(&client, &serving.address).await?;
+    println!("{APPLICATIONS} logs read for the first time: {:.2} s", begun.elapsed().as_secs_f64());
+    drop(serving);
+    let begun = Instant::now();
+    let serving = Serving::start(binary, data.path(), args)?;
+    until_ready(&client, &serving.address).await?;
+    let answer = client.get(format!("{}/api/lakescope/v1/applications", serving.address)).send().await?;
+    let body: Value = serde_json::from_slice(&answer.bytes().await?)?;
+    let wall_s = begun.elapsed().as_secs_f64();
+    let rows = body["applications"].as_array().map_or(0, Vec::len);
+    println!("listed after a warm start: {wall_s:.2} s from its start, goal under 1; {:.0} MB", rss_mb(serving.id())?);
+    outcome.check(rows == APPLICATIONS, format!("{rows} applications are listed, not {APPLICATIONS}"));
+    Ok(())
+}
+
+/// Logs that differ in their application id only.
+fn many() -> Result<PathBuf> {
+    const ID: &str = "local-1795990931505";
+    let folder = spark::target_folder().join("bench/many");
+    if folder.join(format!("{APPLICATIONS}")).exists() {
+        return Ok(folder);
+    }
+    std::fs::create_dir_all(&folder)?;
+    let log = zstd::decode_all(&std::fs::read(root().join("samples/lab_shuffle.zstd"))?[..])?;
+    let log = String::from_utf8(log)?;
+    for n in 1..=APPLICATIONS {
+        let other = log.replace(ID, &format!("local-{:013}", 1_795_000_000_000 + n));
+        std::fs::write(folder.join(format!("{n}")), zstd::encode_all(other.as_bytes(), 3)?)?;
+    }
+    Ok(folder)
+}
+
+async fn until_ready(client: &reqwest::Client, address: &str) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        let answer = client.get(format!("{address}/ready")).send().await;
+        if answer.is_ok_and(|answer| answer.status().is_success()) {
+            return Ok(());
+        }
+        anyhow::ensure!(begun.elapsed() < PATIENCE, "{address} is not ready after {PATIENCE:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// The endpoints that are asked, below an application.
+const ASKED: [(&str, &str); 5] = [
+    ("list", ""),
+    ("job", "/jobs/0"),
+    ("stage", "/stages/0"),
+    ("task list", "/stages/0/0/taskList?length=100&sortBy=-runtime"),
+    ("task summary", "/stages/0/0/taskSummary"),
+];
+
+async fn throughput(binary: &Path, log: &Path, spark_wanted: bool, outcome: &mut Outcome) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    std::os::unix::fs::symlink(log, folder.path().join("application"))?;
+    let data = folder.path().join("data");
+    let logs = folder.path().join("logs");
+    std::fs::create_dir(&logs)?;
+    std::fs::rename(folder.path().join("application"), logs.join("application"))?;
+    let serving = Serving::start(binary, &data, [logs.as_os_str(), "--no-auth".as_ref()])?;
+    until_ready(&reqwest::Client::new(), &serving.address).await?;
+    let ours = measured(&serving.address, "lakescope serve").await?;
+    let our_mb = rss_mb(serving.id())?;
+    drop(serving);
+    println!("lakescope serve: {our_mb:.0} MB");
+    if !spark_wanted {
+        outcome.skip("load-history: the History Server (--no-spark)");
+        return Ok(());
+    }
+    let peer = Peer::start(log)?;
+    let theirs = measured(&peer.address, "Spark History Server").await?;
+    let their_mb = rss_mb(peer.id)?;
+    println!("Spark History Server: {their_mb:.0} MB");
+    for ((name, _), (a, b)) in ASKED.iter().zip(ours.iter().zip(&theirs)) {
+        println!("{name}: {:.1} times the requests a second, goal 20", a / b.max(1e-9));
+    }
+    println!("memory: a {:.1}th of the peer's, goal a tenth", their_mb / our_mb.max(1.0));
+    outcome.check(ours.iter().zip(&theirs).all(|(a, b)| a > b), "an endpoint is slower than the peer's");
+    Ok(())
+}
+
+/// Requests a second of each endpoint; prints them with the 99th percentile of the times.
+async fn measured(address: &str, who: &str) -> Result<Vec<f64>> {
+    let client = reqwest::Client::new();
+    let apps: Value =
+        serde_json::from_slice(&client.get(format!("{address}/api/v1/applications")).send().await?.bytes().await?)?;
+    let id = apps[0]["id"].as_str().context("no application is listed")?.to_owned();
+    println!("| {who} | requests a second | p50 ms | p99 ms |\n| --- | --- | --- | --- |");
+    let mut rates = Vec::new();
+    for (name, path) in ASKED {
+        let address = match path {
+            "" => format!("{address}/api/v1/applications"),
+            path => format!("{address}/api/v1/applications/{id}{path}"),
+        };
+        let mut times = hammer(&client, &address).await?;
+        let rate = times.len() as f64 / LASTS.as_secs_f64();
+        times.sort_unstable();
+        let at = |q: f64| times.get((times.len() as f64 * q) as usize).map_or(f64::NAN, |t| t.as_secs_f64() * 1e3);
+        println!("| {name} | {rate:.0} | {:.1} | {:.1} |", at(0.5), at(0.99));
+        rates.push(rate);
+    }
+    Ok(rates)
+}
+
+/// Times of the requests that ended, some clients asking one after the other.
+async fn hammer(client: &reqwest::Client, address: &str) -> Result<Vec<Duration>> {
+    let failed = Arc::new(AtomicUsize::new(0));
+    let until = Instant::now() + LASTS;
+    let ask = || {
+        let (client, address, failed) = (client.clone(), address.to_owned(), Arc::clone(&failed));
+        tokio::spawn(async move {
+            let mut times = Vec::new();
+            while Instant::now() < until {
+                let begun = Instant::now();
+                let answer = client.get(&address).send().await;
+                let ok = match answer {
+                    Ok(answer) if answer.status().is_success() => answer.bytes().await.is_ok(),
+                    _ => false,
+                };
+                if !ok {
+                    failed.fetch_add(1, Ordering::Relaxed);
+                }
+                times.push(begun.elapsed());
+            }
+            times
+        })
+    };
+    let clients: Vec<_> = (0..CLIENTS).map(|_| ask()).collect();
+    let mut times = Vec::new();
+    for client in clients {
+        times.extend(client.await?);
+    }
+    anyhow::ensure!(failed.load(Ordering::Relaxed) == 0, "{address}: requests failed");
+    Ok(times)
+}
+
+/// Most resident memory that a process had, MB.
+fn rss_mb(id: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1_024.0)
+}
+
+/// Spark's History Server with the log read; stopped when it is dropped.
+struct Peer {
+    process: Child,
+    input: Option<ChildStdin>,
+    address: String,
+    id: u32,
+}
+
+impl Peer {
+    fn start(log: &Path) -> Result<Self> {
+        let spark = spark::find()?;
+        let mut command = Command::new(&spark.python);
+        command.arg(root().join("bench/history_load.py")).arg(log).env("SPARK_HOME", &spark.home);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().context("no output")?).read_line(&mut line)?;
+        let about: Value = serde_json::from_str(&line).context("bench/history_load.py did not start a server")?;
+        let address = about["address"].as_str().context("no address")?.to_owned();
+        let id = about["pid"].as_u64().and_then(|id| u32::try_from(id).ok()).context("no process id")?;
+        Ok(Self { input: process.stdin.take(), process, address, id })
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // The script stops the server when its input ends.
+        drop(self.input.take());
+        let _ = self.process.wait();
+    }
+}
