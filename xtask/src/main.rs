@@ -2,7 +2,7 @@
 //!
 //! `test` runs every test (and sets up what they need), `accept NAME` one acceptance line on real
 //! input, `tidy` what a reviewer would otherwise say, `docs` the generated reference pages,
-//! `web` builds the pages that the binary embeds, `sample` makes the bundled sample again with real Spark.
+//! `web` builds the pages that the binary embeds, `start` shows them on the samples, `sample` makes the bundled sample again with real Spark.
 
 mod accept;
 mod docs;
@@ -51,6 +51,8 @@ enum Task {
         #[arg(long)]
         keep: bool,
     },
+    /// Build pages and binary, serve the bundled samples and show one in the browser
+    Start,
     /// Build the web pages that the binary embeds
     Web,
     /// Make the bundled sample again with real Spark
@@ -68,9 +70,26 @@ fn main() -> anyhow::Result<()> {
         Task::Tidy => tidy::run(),
         Task::Docs { check } => docs::run(check),
         Task::Fuzz { seconds, keep } => fuzz::run(seconds, keep),
+        Task::Start => start(),
         Task::Web => web::build(),
         Task::Sample => spark::sample(),
     }
+}
+
+/// The bundled sample that `start` shows.
+const SAMPLE: &str = "/applications/app-20261129210950-0000";
+
+/// From a clone to the diagnosis of a sample in the browser.
+fn start() -> anyhow::Result<()> {
+    match web::missing() {
+        None => web::build()?,
+        Some(why) => println!("{why}; the pages will run no script"),
+    }
+    let mut run = std::process::Command::new(env!("CARGO"));
+    run.args(["run", "--release", "--locked", "--no-default-features", "--features", "serve", "--"]);
+    run.args(["serve", "samples", "--no-auth", "--listen", "127.0.0.1:0", &format!("--open={SAMPLE}")]);
+    run.arg("--data-dir").arg(spark::target_folder().join("start"));
+    spark::run(run.current_dir(root()))
 }
 
 /// The workspace's folder.

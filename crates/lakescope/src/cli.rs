@@ -4,7 +4,7 @@
 use crate::commands::lab;
 use crate::commands::{compare, diagnose, documents, plan, rules, shuffle};
 #[cfg(feature = "serve")]
-use crate::commands::{serve, token};
+use crate::commands::{mcp, serve, token};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -45,6 +45,9 @@ pub enum Command {
     /// Serve folders and buckets of event logs: pages, and Spark's REST API.
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
+    /// Answer a model over standard input and output (Model Context Protocol).
+    #[cfg(feature = "serve")]
+    Mcp(Box<mcp::Args>),
     /// Make, list and revoke access tokens of the server.
     #[cfg(feature = "serve")]
     Token(token::Args),

@@ -2,10 +2,11 @@
 
 use diagnose::{Config, telling};
 use model::{Application, Metric, Report, Severity};
+use read::SqlMetrics;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::io::Read;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// One attempt of an application, as lists show it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,6 +82,10 @@ pub struct Usage {
     pub failed_tasks: u64,
 }
 
+/// An application whose log has not grown for so long does not run any more: Spark writes with
+/// every task and batch, and drivers idle for a while.
+const SILENT_MS: i64 = 60 * 60 * 1_000;
+
 impl Listed {
     /// The row of an attempt.
     #[must_use]
@@ -100,6 +105,13 @@ impl Listed {
             verdict: Verdict::of(opened),
             usage: Usage::of(opened),
         }
+    }
+
+    /// Whether it runs: its log says so and has been written lately. The log of an application that
+    /// was killed says so for ever.
+    #[must_use]
+    pub fn is_running(&self, now_ms: i64) -> bool {
+        self.in_progress && self.ended_ms.is_none() && now_ms - self.updated_ms < SILENT_MS
     }
 
     /// Wall time, ms; so far, where it has not ended.
@@ -156,13 +168,15 @@ pub struct Opened {
     app: Arc<Application>,
     config: Arc<Config>,
     report: OnceLock<Report>,
+    /// What a second reading of the log told of its SQL executions.
+    sql: Mutex<Option<Arc<SqlMetrics>>>,
 }
 
 impl Opened {
     /// An application that is to be diagnosed by `config`.
     #[must_use]
     pub fn new(app: Arc<Application>, config: Arc<Config>) -> Self {
-        Self { app, config, report: OnceLock::new() }
+        Self { app, config, report: OnceLock::new(), sql: Mutex::default() }
     }
 
     /// All that its log says.
@@ -181,6 +195,16 @@ impl Opened {
     #[must_use]
     pub fn report(&self) -> &Report {
         self.report.get_or_init(|| diagnose::diagnose(&self.app, &self.config))
+    }
+
+    /// Graphs and metrics of its SQL executions, which are read when they are first asked for; who
+    /// asks meanwhile waits. What cannot be read now may be later.
+    pub(crate) fn sql_metrics(&self, read: impl FnOnce() -> Option<SqlMetrics>) -> Option<Arc<SqlMetrics>> {
+        let mut known = self.sql.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_none() {
+            *known = read().map(Arc::new);
+        }
+        known.clone()
     }
 
     /// Thresholds and prices.
@@ -243,6 +267,12 @@ pub trait History: Debug + Send + Sync {
 
     /// The files of an attempt's log, in order; `None` when there is no such attempt.
     fn log_files(&self, id: &str, attempt: Option<&str>) -> Option<Result<Vec<LogFile>, String>>;
+
+    /// Reads the log of an attempt once more, for the graphs and metrics of its SQL executions;
+    /// `None` when the log is there no more.
+    fn sql_metrics(&self, _id: &str, _attempt: Option<&str>) -> Option<SqlMetrics> {
+        None
+    }
 
     /// Takes in a log that somebody hands over, by the name of its file; gives the id and attempt
     /// of its application.

@@ -32,8 +32,10 @@
 
 mod api;
 mod clock;
+mod figures;
 mod guard;
 mod history;
+mod mcp;
 mod pages;
 mod params;
 mod spark_rest;
@@ -41,6 +43,7 @@ mod web;
 
 pub use guard::Door;
 pub use history::{Added, History, Listed, LogFile, Opened, Page, Unreadable, Usage, Verdict, Worst};
+pub use mcp::over_stdio as mcp_over_stdio;
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
@@ -92,16 +95,21 @@ pub fn router(app: App) -> Router {
         .route("/login", get(pages::ask).post(guard::login).layer(DefaultBodyLimit::max(FORM_BYTES)))
         .route("/logout", post(guard::logout))
         .with_state(Arc::clone(&guard));
+    let mcp = mcp::over_http(Arc::clone(&app.history));
     Router::new()
+        .nest_service("/mcp", mcp)
         .route("/health", get(|| async { "ok" }))
         .route("/ready", get(ready))
+        .route("/metrics", get(figures::show))
         .merge(pages::router())
         .nest("/api/v1", spark_rest::router())
         .nest("/api/lakescope/v1", api::router())
         .with_state(app.history)
         .merge(login)
+        .layer(Extension(figures::collector()))
         .layer(Extension(api::Listeners::new(&app.limits)))
         .layer(Extension(Arc::clone(&guard)))
         .layer(middleware::from_fn_with_state(guard, guard::check))
+        .layer(middleware::from_fn(figures::measure))
         .layer(CompressionLayer::new().gzip(true))
 }

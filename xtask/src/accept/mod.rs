@@ -7,6 +7,8 @@ mod codecs;
 mod corpus;
 mod guide;
 mod lab;
+mod load;
+mod mcp;
 mod model;
 mod rest;
 mod speed;
@@ -105,6 +107,12 @@ const LINES: &[Line] = &[
         when: When::Always,
     },
     Line {
+        name: "mcp-peer",
+        about: "the MCP server that Spark's users run, on our REST; the official SDK on our tools",
+        run: mcp::run,
+        when: When::Always,
+    },
+    Line {
         name: "browser-history",
         about: "the pages in a real browser [folder for screenshots]",
         run: browser::run,
@@ -120,6 +128,12 @@ const LINES: &[Line] = &[
         name: "speed-eventlog",
         about: "the 1.09 GB log beside Spark's History Server and a plain parse",
         run: speed::run,
+        when: When::OnRequest,
+    },
+    Line {
+        name: "load-history",
+        about: "2,000 applications, and requests a second beside Spark's History Server",
+        run: load::run,
         when: When::OnRequest,
     },
     Line {

@@ -5,6 +5,8 @@ pub mod diagnose;
 pub mod documents;
 #[cfg(feature = "lab")]
 pub mod lab;
+#[cfg(feature = "serve")]
+pub mod mcp;
 pub mod plan;
 pub mod reading;
 pub mod rules;
@@ -30,6 +32,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Lab(args) => lab::run(&args, &global),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(&args, &global),
+        #[cfg(feature = "serve")]
+        Command::Mcp(args) => mcp::run(&args),
         #[cfg(feature = "serve")]
         Command::Token(args) => token::run(&args, &global),
         Command::Rules(args) => rules::run(&args, &global),

@@ -25,6 +25,9 @@ The first page says which applications need a person, and why. What reads a Spar
 History Server reads this: Spark's REST API is under /api/v1. Others than this
 machine need a token: `lakescope token create` makes one.";
 
+/// How long requests may take to end when the server is stopped.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Options of the command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -38,9 +41,9 @@ pub struct Args {
     /// Answer everybody on this machine, without a token.
     #[arg(long)]
     pub no_auth: bool,
-    /// Show the first page in the browser.
-    #[arg(long)]
-    pub open: bool,
+    /// Show a page in the browser [default: the first].
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "/")]
+    pub open: Option<String>,
     /// Seconds between two looks at the sources.
     #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub interval: u64,
@@ -140,28 +143,28 @@ async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, glob
     if !global.quiet {
         output::remark(&format!("listening on http://{address}"));
     }
-    let watching = tokio::spawn(watch(Arc::clone(&ingest), Duration::from_secs(args.interval)));
-    if args.open {
-        show(&format!("http://{address}/"));
+    let watching = tokio::spawn(ingest::watch(Arc::clone(&ingest), Duration::from_secs(args.interval)));
+    if let Some(path) = &args.open {
+        show(&format!("http://{address}/{}", path.trim_start_matches('/')));
     }
     let history: Arc<dyn History> = ingest;
     let limits = Limits { event_listeners: bounds.max_event_listeners };
     let router = ::serve::router(App { history, door, limits });
     let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    until_stopped(axum::serve(listener, service)).await?;
+    let server = axum::serve(listener, service).with_graceful_shutdown(interrupted());
+    tokio::select! {
+        ended = server => ended.context("the server ended")?,
+        () = out_of_patience() => {}
+    }
     watching.abort();
     Ok(ExitCode::SUCCESS)
 }
 
-/// Requests that are under way may end, live updates and slow clients do not hold the server up.
-async fn until_stopped<F>(server: F) -> Result<()>
-where
-    F: IntoFuture<Output = std::io::Result<()>>,
-{
-    tokio::select! {
-        ended = server.into_future() => ended.context("the server ended"),
-        () = interrupted() => Ok(()),
-    }
+/// Requests that are under way when the server is stopped may end; live updates and slow clients,
+/// which never do, hold it up no longer than this.
+async fn out_of_patience() {
+    interrupted().await;
+    tokio::time::sleep(PATIENCE).await;
 }
 
 /// Everybody on this machine when that was asked for, else whoever has a token.
@@ -175,17 +178,6 @@ async fn door(args: &Args, accounts: Accounts) -> Result<Door> {
         );
     }
     Ok(Door::Tokens(Arc::new(accounts)))
-}
-
-async fn watch(ingest: Arc<Ingest>, interval: Duration) {
-    let loading = Arc::clone(&ingest);
-    // A scan that panics is tried again: the server goes on with what it has.
-    let _ = tokio::task::spawn_blocking(move || loading.load()).await;
-    loop {
-        let scanned = Arc::clone(&ingest);
-        let _ = tokio::task::spawn_blocking(move || scanned.scan()).await;
-        tokio::time::sleep(interval).await;
-    }
 }
 
 /// Shows a page in the browser of the person; where there is none, the address was printed.

@@ -22,6 +22,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 use store::Store;
 
 /// What is watched, and how.
@@ -244,7 +245,8 @@ impl Ingest {
             let listed = log.listed.as_ref().ok();
             listed.is_some_and(|listed| listed.id == id && listed.attempt.as_deref() == attempt)
         };
-        logs.iter().find(|(_, log)| is_meant(log)).map(|(key, log)| (key.clone(), log.clone()))
+        let newest = logs.iter().filter(|(_, log)| is_meant(log)).max_by_key(|(_, log)| log.seen.mark.modified_ms);
+        newest.map(|(key, log)| (key.clone(), log.clone()))
     }
 
     /// The application of a log that was let go: from what was kept of it, else from the log.
@@ -275,9 +277,8 @@ impl Ingest {
 
     fn first_page(&self) -> String {
         let unreadable: Vec<String> = self.unreadable().into_iter().map(|one| one.reason).collect();
-        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
-        let listed = logs.values().filter_map(|log| log.listed.as_ref().ok());
-        render::applications_html(listed.map(row).collect(), &unreadable, self.is_ready())
+        let rows = self.list().iter().map(row).collect();
+        render::applications_html(rows, &unreadable, self.is_ready())
     }
 
     /// Writes a dropped log into the folder for them; its name is its own as far as that is safe.
@@ -302,6 +303,18 @@ impl Ingest {
             }
         }
         Err(Added::Failed(format!("cannot keep {name}: too many logs have this name")))
+    }
+}
+
+/// Looks at the sources again and again.
+pub async fn watch(ingest: Arc<Ingest>, interval: Duration) {
+    let loading = Arc::clone(&ingest);
+    // A scan that panics is tried again: the server goes on with what it has.
+    let _ = tokio::task::spawn_blocking(move || loading.load()).await;
+    loop {
+        let scanned = Arc::clone(&ingest);
+        let _ = tokio::task::spawn_blocking(move || scanned.scan()).await;
+        tokio::time::sleep(interval).await;
     }
 }
 
@@ -356,7 +369,15 @@ fn segment(text: &str) -> String {
 impl History for Ingest {
     fn list(&self) -> Vec<Listed> {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
-        logs.values().filter_map(|log| Some(log.listed.as_ref().ok()?.clone())).collect()
+        // A log that lies in two places is one attempt; the newest copy stands for it.
+        let mut newest: HashMap<(&str, Option<&str>), &Listed> = HashMap::new();
+        for listed in logs.values().filter_map(|log| log.listed.as_ref().ok()) {
+            let known = newest.entry((&listed.id, listed.attempt.as_deref())).or_insert(listed);
+            if listed.updated_ms > known.updated_ms {
+                *known = listed;
+            }
+        }
+        newest.into_values().cloned().collect()
     }
 
     fn unreadable(&self) -> Vec<Unreadable> {
@@ -387,6 +408,12 @@ impl History for Ingest {
             Ok(LogFile { name, content })
         };
         Some(found.into_iter().map(file).collect())
+    }
+
+    fn sql_metrics(&self, id: &str, attempt: Option<&str>) -> Option<read::SqlMetrics> {
+        let (key, log) = self.find(id, attempt)?;
+        let Content::Log(parts) = self.found(&key, &log).ok()?.content else { return None };
+        read::sql_metrics(parts, &self.reading).ok()
     }
 
     fn add(&self, name: &str, content: &mut dyn Read) -> Result<(String, Option<String>), Added> {

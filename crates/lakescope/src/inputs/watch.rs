@@ -56,13 +56,10 @@ impl Source {
     /// When the folder is not there, or the address is none.
     pub fn open(address: &str) -> Result<Self> {
         let place = match scheme(address) {
-            None => Watched::Folder(local::Folder(PathBuf::from(address))),
-            Some("file") => Watched::Folder(local::Folder(local::path_of_url(address)?)),
+            None => folder(PathBuf::from(address))?,
+            Some("file") => folder(local::path_of_url(address)?)?,
             Some(scheme) => Self::bucket(scheme, address)?,
         };
-        if let Watched::Folder(local::Folder(path)) = &place {
-            std::fs::read_dir(path).with_context(|| format!("cannot list {}", path.display()))?;
-        }
         Ok(Self { address: address.to_owned(), place })
     }
 
@@ -157,6 +154,11 @@ impl Source {
             (true, None) => bail!("there is no event log in it"),
         }
     }
+}
+
+fn folder(path: PathBuf) -> Result<Watched> {
+    std::fs::read_dir(&path).with_context(|| format!("cannot list {}", path.display()))?;
+    Ok(Watched::Folder(local::Folder(path)))
 }
 
 /// Names that Spark gives to logs: by its application ids, and by codec.

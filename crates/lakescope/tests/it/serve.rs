@@ -288,6 +288,18 @@ fn another_site_can_make_a_browser_do_nothing() {
 }
 
 #[test]
+fn tells_prometheus_how_it_does() {
+    let server = Server::start(&samples());
+    server.json("/api/lakescope/v1/applications");
+    let (status, figures) = server.get("/metrics");
+    assert_eq!(status, 200);
+    assert!(figures.contains("lakescope_applications 5"), "{figures}");
+    let counted =
+        "lakescope_http_request_duration_seconds_count{method=\"GET\",route=\"/api/lakescope/v1/applications\"";
+    assert!(figures.contains(counted), "{figures}");
+}
+
+#[test]
 fn takes_logs_that_are_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path());
@@ -350,4 +362,88 @@ fn tells_what_the_pages_show() {
         let (status, body) = server.get(&format!("{base}/{path}"));
         assert!((400..500).contains(&status) && body.contains(words), "{path}: {status} {body}");
     }
+}
+
+/// What Spark's own server answered over the samples, by application; see `tests/rest/README.md`.
+fn sql_answers() -> Vec<(String, Value)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rest/sql");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let answer = |path: PathBuf| {
+        let id = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        (id, serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap())
+    };
+    files.map(answer).collect()
+}
+
+/// How long an execution without an end takes depends on when one asks.
+fn without_clock(mut execution: Value) -> Value {
+    if execution["status"] == "RUNNING" {
+        execution["duration"] = Value::Null;
+    }
+    execution
+}
+
+#[test]
+fn sql_executions_read_as_in_spark() {
+    let server = Server::start(&samples());
+    let answers = sql_answers();
+    assert_eq!(answers.len(), 5);
+    for (id, expected) in answers {
+        let base = format!("/api/v1/applications/{id}/sql");
+        let got = server.json(&format!("{base}?length=100"));
+        let (expected, got) = (expected.as_array().unwrap(), got.as_array().unwrap());
+        assert_eq!(got.len(), expected.len(), "{id}");
+        for (expected, got) in expected.iter().zip(got) {
+            assert_eq!(without_clock(got.clone()), without_clock(expected.clone()), "{id}");
+            let one = server.json(&format!("{base}/{}", expected["id"]));
+            assert_eq!(without_clock(one), without_clock(expected.clone()), "{id}");
+        }
+    }
+}
+
+#[test]
+fn sql_is_asked_for_in_part() {
+    let server = Server::start(&samples());
+    let base = "/api/v1/applications/app-20261129210950-0000/sql";
+    let short = server.json(&format!("{base}?details=false&planDescription=false&offset=1&length=1"));
+    assert_eq!(short.as_array().unwrap().len(), 1);
+    let first = &short[0];
+    assert_eq!((&first["id"], &first["planDescription"]), (&Value::from(1), &Value::from("")));
+    assert!(first["nodes"].as_array().unwrap().is_empty() && first["edges"].as_array().unwrap().is_empty());
+    assert_eq!(server.json(&format!("{base}?offset=-1")).as_array().unwrap().len(), 3);
+    assert!(server.json(&format!("{base}?offset=99")).as_array().unwrap().is_empty());
+    for (path, body) in [("/99", "unknown query execution id: 99"), ("/first", ""), ("?length=many", "")] {
+        let (status, text) = server.get(&format!("{base}{path}"));
+        assert_eq!(status, 404, "{path}: {text}");
+        assert!(body.is_empty() || text == body, "{path}: {text}");
+    }
+}
+
+#[test]
+fn sql_of_a_log_that_is_gone_tells_only_what_is_known() {
+    let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let log = folder.path().join("app.zstd");
+    std::fs::copy(samples().join("shop_daily.zstd"), &log).unwrap();
+    drop(Server::over(folder.path(), &data_in(&data), &["--no-auth"]));
+    // The same size and time, and nothing in it.
+    let about = std::fs::metadata(&log).unwrap();
+    std::fs::write(&log, vec![b'x'; about.len() as usize]).unwrap();
+    std::fs::File::options().write(true).open(&log).unwrap().set_modified(about.modified().unwrap()).unwrap();
+    let server = Server::over(folder.path(), &data_in(&data), &["--no-auth"]);
+    let (id, expected) = sql_answers().into_iter().find(|(id, _)| id.starts_with("app-")).unwrap();
+    let mut got = server.json(&format!("/api/v1/applications/{id}/sql"));
+    let is_sum = |metric: &Value| metric["value"].as_str().unwrap().bytes().all(|b| b.is_ascii_digit() || b == b',');
+    let mut sums = 0;
+    for (expected, got) in expected.as_array().unwrap().iter().zip(got.as_array_mut().unwrap()) {
+        for (expected, got) in expected["nodes"].as_array().unwrap().iter().zip(got["nodes"].as_array_mut().unwrap()) {
+            let known = got["metrics"].as_array().unwrap().clone();
+            assert!(known.iter().all(is_sum), "{known:?}");
+            let of_spark = expected["metrics"].as_array().unwrap();
+            assert_eq!(known, of_spark.iter().filter(|m| is_sum(m)).cloned().collect::<Vec<_>>());
+            sums += known.len();
+            got["metrics"] = expected["metrics"].clone();
+        }
+        assert_eq!(got, expected);
+    }
+    assert!(sums > 50, "{sums}");
 }

@@ -1,5 +1,6 @@
 //! All applications with what the first page says of each.
 
+use crate::clock::now_ms;
 use crate::history::{Unreadable, Usage, Verdict};
 use crate::{History, Listed};
 use model::Application;
@@ -48,8 +49,9 @@ pub(super) struct Usual {
 }
 
 impl Row {
-    pub fn of(listed: Listed, usual: Usual) -> Self {
+    pub fn of(listed: Listed, usual: Usual, now_ms: i64) -> Self {
         Self {
+            in_progress: listed.is_running(now_ms),
             wall_ms: listed.wall_ms(),
             id: listed.id,
             attempt: listed.attempt,
@@ -59,7 +61,7 @@ impl Row {
             started_ms: listed.started_ms,
             ended_ms: listed.ended_ms,
             last_event_ms: listed.last_event_ms,
-            in_progress: listed.in_progress,
+
             usual,
             verdict: listed.verdict,
             usage: listed.usage,
@@ -71,18 +73,21 @@ impl Row {
 pub(super) fn list(history: &dyn History) -> List {
     let mut all = history.list();
     all.sort_by(|a, b| (b.started_ms, &a.id, &a.attempt).cmp(&(a.started_ms, &b.id, &b.attempt)));
-    let runs = Runs::of(&all);
+    let (runs, now) = (Runs::of(&all), now_ms());
     let usual: Vec<Usual> = all.iter().map(|listed| runs.before(&listed.name, listed.started_ms)).collect();
     List {
         ready: history.is_ready(),
-        applications: all.into_iter().zip(usual).map(|(listed, usual)| Row::of(listed, usual)).collect(),
+        applications: all.into_iter().zip(usual).map(|(listed, usual)| Row::of(listed, usual, now)).collect(),
         unreadable: history.unreadable(),
     }
 }
 
-/// How long the runs before this one took.
-pub(super) fn usual(history: &dyn History, app: &Application) -> Usual {
-    Runs::of(&history.list()).before(&app.name, app.start_ms().unwrap_or_default())
+/// How long the runs before this one took, and whether it runs now.
+pub(super) fn around(history: &dyn History, app: &Application) -> (Usual, bool) {
+    let all = history.list();
+    let of_app = |l: &&Listed| l.id == *app.id && l.attempt.as_deref() == app.attempt_id.as_deref();
+    let running = all.iter().find(of_app).is_some_and(|listed| listed.is_running(now_ms()));
+    (Runs::of(&all).before(&app.name, app.start_ms().unwrap_or_default()), running)
 }
 
 /// Start and wall time of the runs of each name that ended well, the newest first.

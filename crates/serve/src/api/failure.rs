@@ -14,6 +14,11 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// What was wrong, in words.
+    pub fn message(self) -> String {
+        self.message
+    }
+
     pub fn no_such_path() -> Self {
         Self::not_found("there is no such path in this API".to_owned())
     }
@@ -25,7 +30,7 @@ impl Failure {
     pub fn no_such_application(id: &str, attempt: Option<&str>) -> Self {
         let attempt = attempt.map(|attempt| format!(", attempt {attempt}")).unwrap_or_default();
         Self {
-            next: Some("/api/lakescope/v1/applications lists all"),
+            next: Some("the first page lists all"),
             ..Self::not_found(format!("there is no application {id}{attempt}"))
         }
     }

@@ -15,6 +15,7 @@ mod sql;
 mod stages;
 mod streams;
 mod timeline;
+pub(crate) mod tools;
 
 pub(crate) use events::Listeners;
 
@@ -93,7 +94,10 @@ fn resource(history: &dyn History, opened: &Opened, path: &[&str], params: &Para
     let app = opened.app();
     Ok(match path {
         ["diagnosis"] => json(opened.report()),
-        ["page"] => json(&page::of(opened, applications::usual(history, app))),
+        ["page"] => {
+            let (usual, running) = applications::around(history, app);
+            json(&page::of(opened, usual, running))
+        }
         ["timeline"] => json(&timeline::of(opened, &timeline::Window::of(app, params)?)),
         ["timeline", "tasks"] => timeline::tasks(opened, &timeline::Window::of(app, params)?)?,
         ["sql"] => json(&sql::list(opened)),

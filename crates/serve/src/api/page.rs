@@ -129,7 +129,7 @@ struct Counts {
 }
 
 /// The page of an application.
-pub(super) fn of(opened: &Opened, usual: Usual) -> Page {
+pub(super) fn of(opened: &Opened, usual: Usual, running: bool) -> Page {
     let (app, config) = (opened.app(), opened.config());
     // Names come from a log: what a browser would obey is spelled out.
     let report = telling::clean_report(opened.report());
@@ -143,7 +143,7 @@ pub(super) fn of(opened: &Opened, usual: Usual) -> Page {
         follows: chapter.follows.iter().map(|finding| card(finding)).collect(),
     });
     Page {
-        state: state(app, &report),
+        state: state(app, &report, running),
         verdict: verdict(&report, money.as_ref()),
         severity: report.summary.severity,
         budget: telling::parts(&report.summary.time).map(BudgetPart::of).collect(),
@@ -153,7 +153,7 @@ pub(super) fn of(opened: &Opened, usual: Usual) -> Page {
         more: telling::more(&report.summary.more),
         warnings: report.warnings.clone(),
         counts: counts(app, &report),
-        application: facts(app, &report, usual, money.as_ref()),
+        application: Facts { in_progress: running, ..facts(app, &report, usual, money.as_ref()) },
     }
 }
 
@@ -184,9 +184,9 @@ fn facts(app: &Application, report: &Report, usual: Usual, money: Option<&Money>
     }
 }
 
-fn state(app: &Application, report: &Report) -> &'static str {
+fn state(app: &Application, report: &Report, running: bool) -> &'static str {
     let failed = report.application.counts.failed_jobs > 0 || app.exit_code.is_some_and(|code| code != 0);
-    match (failed, report.application.complete, app.log.in_progress) {
+    match (failed, report.application.complete, running) {
         (true, ..) => "failed",
         (_, true, _) => "succeeded",
         (.., true) => "running",

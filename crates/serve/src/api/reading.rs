@@ -43,6 +43,6 @@ pub(super) fn answer(config: &Arc<Config>, params: &Params, text: &str) -> Answe
     Ok(json(&Reading {
         kind: pasted.map(|pasted| pasted.kind).unwrap_or_default(),
         plans: plans.iter().map(graph).collect(),
-        page: page::of(&opened, Usual::default()),
+        page: page::of(&opened, Usual::default(), false),
     }))
 }

@@ -32,6 +32,13 @@ pub(super) struct Row {
     failure: Option<String>,
 }
 
+impl Row {
+    /// Duration, ms.
+    pub fn duration_ms(&self) -> Option<i64> {
+        self.duration_ms
+    }
+}
+
 /// All queries by id.
 pub(super) fn list(opened: &Opened) -> Vec<Row> {
     opened.app().sql.iter().map(|sql| row(opened, sql)).collect()
