@@ -26,7 +26,7 @@ struct Row {
 }
 
 /// Keys that are another in every run, or say where it ran, not how.
-const IDENTITY: [&str; 16] = [
+const IDENTITY: [&str; 15] = [
     "spark.app.id",
     "spark.app.name",
     "spark.app.startTime",
@@ -38,7 +38,6 @@ const IDENTITY: [&str; 16] = [
     "spark.executor.id",
     "spark.repl.",
     "spark.submit.",
-    "spark.master.url",
     "spark.ui.",
     "spark.eventLog.",
     "spark.yarn.dist.",

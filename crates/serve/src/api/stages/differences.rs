@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 const LEAST_TASKS: usize = 4;
 /// A task is slow from this multiple of what its peers take.
 const SLOW: f64 = 1.5;
-/// More than this share of the tasks are not the slow ones: they are the usual ones.
-const MOST_SLOW: f64 = 0.25;
+/// More than one in three tasks are not the slow ones: they are the usual ones.
+const MOST_SLOW: f64 = 1.0 / 3.0;
 /// A value that so much more of the slow tasks have than of the rest tells them apart.
 const APART: f64 = 0.4;
 /// A figure that the slow tasks have so many times of tells them apart.
@@ -51,7 +51,7 @@ fn parts(stage: &Stage, durations: &[i64]) -> (Vec<usize>, Vec<usize>) {
     let usual = stage.quantiles(Metric::DurationMs).peers();
     let limit = (usual as f64 * SLOW) as i64;
     let (slow, rest): (Vec<usize>, Vec<usize>) = rows.iter().partition(|&&row| durations[row] > limit);
-    match rows.len() >= LEAST_TASKS && slow.len() as f64 <= rows.len() as f64 * MOST_SLOW.max(1.0 / 3.0) {
+    match rows.len() >= LEAST_TASKS && slow.len() as f64 <= rows.len() as f64 * MOST_SLOW {
         true => (slow, rest),
         false => (Vec::new(), rows),
     }
