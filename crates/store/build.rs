@@ -1,11 +1,12 @@
 //! Gives the crate a digest of the model's source, so that a file written with other types is
 //! never taken for one of today's: the binary form has no names that would tell them apart.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/src");
+    // Asked for when it runs: the checkout may have moved since the script was compiled.
+    let model = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../model/src");
     println!("cargo::rerun-if-changed={}", model.display());
     println!("cargo::rerun-if-changed=migrations");
     println!("cargo::rerun-if-changed=build.rs");
