@@ -46,7 +46,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     runtime.block_on(async {
         let kept = store::Settings { reader: ingest::reader(&config), ..store::Settings::default() };
         // A server may have the directory already: then every log is read by this process, too.
-        let store = store::Store::open(args.data.dir()?, kept).await.ok().map(Arc::new);
+        let store = match store::Store::open(args.data.dir()?, kept).await {
+            Ok(store) => Some(Arc::new(store)),
+            Err(store::Error::InUse { .. }) => None,
+            Err(error) => return Err(error).context("cannot keep what is read"),
+        };
         let settings = ingest::Settings {
             sources,
             uploads: None,

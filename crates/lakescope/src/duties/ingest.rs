@@ -8,7 +8,7 @@
 mod kept;
 mod open;
 
-use crate::inputs::watch::{Mark, Seen, Source};
+use crate::inputs::watch::{Seen, Source};
 use crate::inputs::{Content, Found};
 use crate::render::{self, Row};
 use diagnose::Config;
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
-use store::Store;
+use store::{Mark, Store};
 
 /// What is watched, and how.
 #[derive(Debug)]

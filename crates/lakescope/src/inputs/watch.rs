@@ -6,6 +6,7 @@ use read::source::{Entry, LogFiles, LogKind, LooksLike, group, probe};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
+use store::Mark;
 
 /// A place where logs appear, grow and go.
 pub struct Source {
@@ -30,17 +31,6 @@ pub struct Seen {
     pub mark: Mark,
     /// Sizes of the files.
     sizes: Vec<Option<u64>>,
-}
-
-/// Tells whether a log has changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
-    /// Bytes of all files.
-    pub bytes: u64,
-    /// Latest change, epoch ms.
-    pub modified_ms: i64,
-    /// Number of files.
-    pub files: u32,
 }
 
 impl std::fmt::Debug for Source {

@@ -5,10 +5,10 @@ use super::failure::Failure;
 use super::timeline;
 use crate::Opened;
 use crate::params::Params;
-use crate::spark_rest::error_message;
+use crate::spark_rest::{error_message, locality};
 use axum::response::Response;
 use diagnose::telling::{self, clean, one_line};
-use model::{Application, Finding, Locality, Metric, Severity, Stage, TaskStatus, Tasks};
+use model::{Application, Finding, Metric, Severity, Stage, TaskStatus, Tasks};
 use serde::Serialize;
 
 mod differences;
@@ -321,16 +321,6 @@ fn status(status: TaskStatus) -> &'static str {
         TaskStatus::Success => "success",
         TaskStatus::Failed => "failed",
         TaskStatus::Killed => "killed",
-    }
-}
-
-fn locality(locality: Locality) -> &'static str {
-    match locality {
-        Locality::ProcessLocal => "PROCESS_LOCAL",
-        Locality::NodeLocal => "NODE_LOCAL",
-        Locality::NoPref => "NO_PREF",
-        Locality::RackLocal => "RACK_LOCAL",
-        Locality::Any => "ANY",
     }
 }
 

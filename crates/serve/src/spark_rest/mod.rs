@@ -16,7 +16,7 @@ mod storage;
 mod tasks;
 mod times;
 
-pub(crate) use tasks::error_message;
+pub(crate) use tasks::{error_message, locality};
 
 use crate::params::Params;
 use crate::{History, Opened};

@@ -246,7 +246,7 @@ fn status(status: TaskStatus) -> &'static str {
     }
 }
 
-fn locality(locality: Locality) -> &'static str {
+pub(crate) fn locality(locality: Locality) -> &'static str {
     match locality {
         Locality::ProcessLocal => "PROCESS_LOCAL",
         Locality::NodeLocal => "NODE_LOCAL",

@@ -6,7 +6,7 @@ use model::Application;
 use serve::{Listed, Opened};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Head, Known, LogKey, Mark, Store};
+use store::{Head, Known, LogKey, Store};
 use tokio::runtime::Handle;
 
 /// The store, for threads that may wait.
@@ -41,7 +41,7 @@ impl Kept {
             return None;
         }
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&seen.path)?;
-        if known.key.mark != mark(seen) {
+        if known.key.mark != seen.mark {
             return None;
         }
         let listed = match known.head {
@@ -100,10 +100,6 @@ pub fn reader(config: &Config) -> String {
     format!("{} {}", env!("READER_DIGEST"), serde_json::to_string(config).unwrap_or_default())
 }
 
-fn mark(seen: &Seen) -> Mark {
-    Mark { bytes: seen.mark.bytes, modified_ms: seen.mark.modified_ms, files: seen.mark.files }
-}
-
 fn log_key(key: &str, seen: &Seen) -> LogKey {
-    LogKey { path: key.to_owned(), mark: mark(seen) }
+    LogKey { path: key.to_owned(), mark: seen.mark }
 }

@@ -68,7 +68,7 @@ fn values(app: &Application, stage: &Stage, slow: &[usize], rest: &[usize]) -> V
         n => format!("{}", n + 1),
     };
     let speculative = |row| if tasks.speculative(row) { "speculative" } else { "not speculative" }.to_owned();
-    let locality = |row| super::locality(tasks.locality(row)).to_owned();
+    let locality = |row| crate::spark_rest::locality(tasks.locality(row)).to_owned();
     let of: [(&'static str, &dyn Fn(usize) -> String); 5] =
         [("Executor", &id), ("Host", &host), ("Locality", &locality), ("Attempt", &attempt), ("Copy", &speculative)];
     of.into_iter().filter_map(|(what, value)| commonest(what, value, slow, rest)).collect()
