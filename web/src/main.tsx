@@ -46,9 +46,11 @@ function Unknown() {
 }
 
 function App() {
-  // After a change of page the keyboard starts at the content, as after a real page load.
+  // After a change of page the keyboard starts at the content, as after a real page load. The
+  // address that is drawn is told too: an address changes before its page does.
   const { path } = here.value;
   useLayoutEffect(() => {
+    document.documentElement.dataset["drawn"] = path;
     if (document.activeElement === document.body || document.activeElement?.closest(".table"))
       document.getElementById("main")?.focus({ preventScroll: true });
   }, [path]);

@@ -1,13 +1,16 @@
 // One browser for all tests, and the words to drive it.
-import { after, before } from "node:test";
+import { after, afterEach, before } from "node:test";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 
 export const URL_ = (process.env["LAKESCOPE_URL"] ?? "").replace(/\/$/, "");
 if (!URL_) throw new Error("Set LAKESCOPE_URL to the address of a running lakescope that reads the folder samples.");
 
+/** How many times slower the processor of the page should seem: 8 shows tests that count on a quick machine. */
+const SLOWDOWN = Number(process.env["SLOWDOWN"] ?? 1);
 const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+export const launch = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
 let browser: Browser;
-const open: BrowserContext[] = [];
+let open: BrowserContext[] = [];
 
 let used = false;
 
@@ -16,12 +19,14 @@ export function useBrowser(): void {
   if (used) return;
   used = true;
   before(async () => {
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+    browser = await launch();
   });
-  after(async () => {
-    await Promise.all(open.map((context) => context.close()));
-    await browser.close();
+  afterEach(async () => {
+    const done = open;
+    open = [];
+    await Promise.all(done.map((context) => context.close()));
   });
+  after(() => browser.close());
 }
 
 interface Look {
@@ -44,6 +49,10 @@ export async function visit(
   });
   open.push(context);
   const page = await context.newPage();
+  if (SLOWDOWN > 1) {
+    const tools = await context.newCDPSession(page);
+    await tools.send("Emulation.setCPUThrottlingRate", { rate: SLOWDOWN });
+  }
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));
   page.on("console", (message) => {
@@ -57,10 +66,13 @@ export async function visit(
   return { page, errors };
 }
 
-/** Until nothing loads and nothing waits. */
+/** Until the page of the address is drawn, nothing loads and nothing waits. */
 export async function settled(page: Page): Promise<void> {
   await page.waitForFunction(
-    () => document.querySelector("main") !== null && document.querySelector('[aria-busy="true"]') === null,
+    () =>
+      document.documentElement.dataset["drawn"] === location.pathname &&
+      document.querySelector("main") !== null &&
+      document.querySelector('[aria-busy="true"]') === null,
     undefined,
     { timeout: 30_000 },
   );
@@ -73,6 +85,7 @@ interface AppRow {
   attempt: string | null;
   name: string;
   failed: boolean;
+  tasks: number;
   worst: { id: string } | null;
 }
 
@@ -101,7 +114,9 @@ export async function allPages(): Promise<[string, string][]> {
   const failed = await findApp((a) => a.failed, "that failed");
   const base = pathOf(skewed);
   const stage = await stageOf(skewed);
+  const stream = await streaming();
   return [
+    ...(stream ? ([["streaming", `${pathOf(stream)}/-/streaming`]] as [string, string][]) : []),
     ["applications", "/"],
     ["application", base],
     ["application-failed", pathOf(failed)],
@@ -120,6 +135,16 @@ export async function allPages(): Promise<[string, string][]> {
     ["calculator-from-stage", `/tools/shuffle-calculator?app=${encodeURIComponent(skewed.id)}&stage=${stage}&attempt=0`],
     ["no-page", "/nowhere"],
   ];
+}
+
+/** An application that streams, if there is one. */
+export async function streaming(): Promise<AppRow | null> {
+  for (const app of await applications()) {
+    const response = await fetch(`${URL_}/api/lakescope/v1${pathOf(app)}/page`);
+    const page = (await response.json()) as { counts?: { streams: number } };
+    if (page.counts?.streams) return app;
+  }
+  return null;
 }
 
 /** The stage that the worst finding of an application is about. */

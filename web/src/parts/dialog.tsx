@@ -1,6 +1,6 @@
 // The browser's own dialog: it keeps the focus inside and gives it back.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export function Dialog({
   label,
@@ -14,7 +14,8 @@ export function Dialog({
   class?: string;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  // Before the next key: what is typed after the dialog's key is meant for it.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const outside = (event: MouseEvent) => {
     if (event.target === dialog.current) close();
   };

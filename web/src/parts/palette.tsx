@@ -1,4 +1,5 @@
-// Go anywhere and do anything by typing.
+// Go anywhere and do anything by typing. It is part of the first load: the letters that follow its
+// key at once belong to it.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { AppList, AppRow } from "../base/api.ts";
 import { OWN, useData } from "../base/fetch.ts";
@@ -9,7 +10,7 @@ import { t } from "../base/words.ts";
 import { tabList } from "./tabs.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Icon, type IconName } from "./icons.tsx";
-import { copyLink } from "./shell.tsx";
+import { copyLink } from "./toast.tsx";
 
 interface Choice {
   text: string;
@@ -20,7 +21,7 @@ interface Choice {
 
 const MOST = 60;
 
-export default function Palette({ close }: { close: () => void }) {
+export function Palette({ close }: { close: () => void }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const list = useData<AppList>(`${OWN}/applications`);

@@ -7,8 +7,9 @@ import { theme, turnTheme } from "../base/settings.ts";
 import { go, here } from "../base/url.ts";
 import { t } from "../base/words.ts";
 import { Icon, Logo, type IconName } from "./icons.tsx";
-import { toClipboard } from "./text.tsx";
 import { lazy } from "./lazy.tsx";
+import { Palette } from "./palette.tsx";
+import { copyLink, Toast } from "./toast.tsx";
 
 export interface Crumb {
   text: string;
@@ -18,12 +19,9 @@ export interface Crumb {
 
 /** Set by the page in view. */
 export const crumbs = signal<Crumb[]>([]);
-/** A short word at the foot of the page that leaves by itself. */
-export const toast = signal("");
 export const paletteOpen = signal(false);
 export const helpOpen = signal(false);
 
-const Palette = lazy(() => import("./palette.tsx"));
 const HelpDialog = lazy(() => import("./help.tsx"));
 
 export function usePage(title: string, path: Crumb[]): void {
@@ -32,15 +30,6 @@ export function usePage(title: string, path: Crumb[]): void {
     document.title = `${title} · lakescope`;
     crumbs.value = path;
   }, [title, key]);
-}
-
-let toastTimer = 0;
-export function say(text: string): void {
-  toast.value = text;
-  clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => {
-    toast.value = "";
-  }, 2400) as unknown as number;
 }
 
 const NAV: { to: string; icon: IconName; text: () => string; also?: string }[] = [
@@ -142,9 +131,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           {children}
         </main>
       </div>
-      <div class="toast" role="status" aria-live="polite" data-shown={toast.value !== ""}>
-        {toast.value}
-      </div>
+      <Toast />
       {paletteOpen.value && (
         <Palette
           close={() => {
@@ -161,11 +148,6 @@ export function Shell({ children }: { children: ComponentChildren }) {
       )}
     </>
   );
-}
-
-export async function copyLink(): Promise<void> {
-  await toClipboard(location.href);
-  say(t.linkCopied);
 }
 
 /** The page above this one: its tab, then its list. */
