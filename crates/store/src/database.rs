@@ -4,7 +4,8 @@ use crate::{Error, folder};
 use sqlx::SqlitePool;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Its name in the data directory.
@@ -28,8 +29,21 @@ pub async fn open(path: &Path) -> Result<SqlitePool, Error> {
         .foreign_keys(true);
     let pool = SqlitePoolOptions::new().max_connections(4).connect_with(options).await;
     let pool = pool.map_err(|error| Error::database("opening", "the tables", path, error))?;
+    // Two processes that open a new data directory at once: the second finds the tables made.
+    let _alone = alone(path.with_extension("migrating")).await?;
     MIGRATIONS.run(&pool).await.map_err(|error| not_migrated(path, error))?;
     Ok(pool)
+}
+
+async fn alone(path: PathBuf) -> Result<File, Error> {
+    let waiting = path.clone();
+    let held = tokio::task::spawn_blocking(move || folder::wait_for(&waiting)).await;
+    held.map_err(|error| Error::file("locking", &path, std::io::Error::other(error)))?
+}
+
+/// Forces what was written to the disk: a power cut may undo what SQLite only has in its journal.
+pub async fn checkpoint(pool: &SqlitePool) -> Result<(), sqlx::Error> {
+    sqlx::query("PRAGMA wal_checkpoint(FULL)").execute(pool).await.map(drop)
 }
 
 fn not_migrated(path: &Path, error: MigrateError) -> Error {

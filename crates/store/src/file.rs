@@ -56,8 +56,8 @@ impl Files {
         self.folder.join(name)
     }
 
-    /// Puts `bytes` in place of what had this name. Whatever happens, that is there or the old
-    /// file is.
+    /// Puts `bytes` in place of what had this name. Whatever happens to the process, that is there
+    /// or the old file is.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let temporary = self.folder.join(format!("{name}.{number}.tmp"));
@@ -117,9 +117,9 @@ fn is_ours(name: &str) -> bool {
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = folder::private().create_new(true).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    // Not forced to the disk: a file that a power cut leaves empty or cut is found by its sums, and
+    // its log is read again.
+    folder::private().create_new(true).open(path)?.write_all(bytes)
 }
 
 struct Header {

@@ -28,6 +28,14 @@ pub fn lock(dir: &Path) -> Result<File, Error> {
     }
 }
 
+/// Waits until no other process holds this file, and holds it until it is dropped.
+pub fn wait_for(path: &Path) -> Result<File, Error> {
+    let file = private().create(true).truncate(false).open(path);
+    let file = file.map_err(|error| Error::file("opening", path, error))?;
+    file.lock().map_err(|error| Error::file("locking", path, error))?;
+    Ok(file)
+}
+
 /// Options for a file that only its user may read and write.
 pub fn private() -> OpenOptions {
     let mut options = OpenOptions::new();

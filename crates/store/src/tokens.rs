@@ -1,6 +1,6 @@
 //! Access tokens: made, checked, listed, revoked. Of a secret only its SHA-256 is kept.
 
-use crate::{Accounts, Error};
+use crate::{Accounts, Error, database};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
@@ -109,6 +109,7 @@ impl Accounts {
         let query = sqlx::query(insert).bind(&id).bind(name).bind(role.name()).bind(digest(&secret));
         let done = query.bind(now_ms).bind(expires_ms).execute(&self.database).await;
         done.map_err(self.failed("creating the token", name))?;
+        database::checkpoint(&self.database).await.map_err(self.failed("creating the token", name))?;
         Ok(NewToken { id, secret })
     }
 
@@ -155,7 +156,9 @@ impl Accounts {
     /// When the database cannot be written.
     pub async fn revoke(&self, id: &str) -> Result<bool, Error> {
         let done = sqlx::query("DELETE FROM tokens WHERE id = $1").bind(id).execute(&self.database).await;
-        Ok(done.map_err(self.failed("revoking the token", id))?.rows_affected() > 0)
+        let found = done.map_err(self.failed("revoking the token", id))?.rows_affected() > 0;
+        database::checkpoint(&self.database).await.map_err(self.failed("revoking the token", id))?;
+        Ok(found)
     }
 }
 

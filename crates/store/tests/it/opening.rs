@@ -3,7 +3,7 @@
 use crate::world::{World, app, key};
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use std::fs;
-use store::{Error, Settings, Store};
+use store::{Accounts, Error, Settings, Store};
 
 #[tokio::test]
 async fn two_never_share_a_directory() {
@@ -68,4 +68,16 @@ async fn nobody_else_may_look() {
     let dir = world.store.dir();
     assert_eq!((mode(dir), mode(&dir.join("applications"))), (0o700, 0o700));
     assert_eq!((mode(&dir.join("lakescope.db")), mode(&world.files()[0])), (0o600, 0o600));
+}
+
+#[tokio::test]
+async fn a_new_directory_may_be_opened_by_many_at_once() {
+    for _ in 0..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("data");
+        let opening: Vec<_> = (0..8).map(|_| tokio::spawn(Accounts::open(dir.clone()))).collect();
+        for opened in opening {
+            assert_eq!(opened.await.unwrap().unwrap().tokens().await.unwrap(), []);
+        }
+    }
 }
