@@ -6,6 +6,7 @@ const proxy = Object.fromEntries(["/api", "/health", "/ready", "/metrics"].map((
 
 export default defineConfig({
   server: { proxy },
+  worker: { format: "es" },
   build: {
     target: "es2022",
     // A strict content security policy allows files only, so nothing may become a data: address but images.

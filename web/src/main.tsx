@@ -13,6 +13,7 @@ import { Shell, usePage } from "./parts/shell.tsx";
 import { lazy } from "./parts/lazy.tsx";
 import { Empty } from "./parts/states.tsx";
 import { Applications } from "./pages/applications.tsx";
+import { tabKey, TABS } from "./pages/tabs.ts";
 import { listenToServer } from "./base/live.ts";
 
 const Application = lazy(() => import("./pages/application.tsx"));
@@ -61,7 +62,15 @@ function App() {
   );
 }
 
+/** What the address needs is asked for at once, not each part by the one before. */
+function fetchPage(): void {
+  const place = readAppPath(here.value.path);
+  const parts = place ? [Application, TABS[tabKey(place)]] : [];
+  for (const part of parts) part?.load().catch(() => undefined);
+}
+
 async function start(): Promise<void> {
+  fetchPage();
   await speak(language());
   followLinks();
   listen();

@@ -2,4 +2,7 @@
 import "../tools/typescript.mjs";
 
 await import("./journeys.spec.ts");
+await import("./keys.spec.ts");
+await import("./signin.spec.ts");
+await import("./live.spec.ts");
 await import("./looks.spec.ts");

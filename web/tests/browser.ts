@@ -33,12 +33,14 @@ interface Look {
   theme?: "light" | "dark";
   width?: number;
   height?: number;
+  /** Another server than the usual one. */
+  server?: string;
 }
 
 /** A page of its own context. Errors of scripts and refusals by the security policy fail the test that waits for `quiet`. */
 export async function visit(
   path: string,
-  { theme = "light", width = 1440, height = 1000 }: Look = {},
+  { theme = "light", width = 1440, height = 1000, server = URL_ }: Look = {},
 ): Promise<{ page: Page; errors: string[] }> {
   const context = await browser.newContext({
     viewport: { width, height },
@@ -62,7 +64,7 @@ export async function visit(
     errors.push(`a dialog opened: ${dialog.message()}`);
     void dialog.dismiss();
   });
-  await page.goto(URL_ + path);
+  await page.goto(server + path);
   return { page, errors };
 }
 

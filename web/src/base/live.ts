@@ -14,15 +14,25 @@ export const watching = signal(false);
 
 const PACE_MS = 3000;
 let refreshed = 0;
+let later = 0;
+
+/** A busy application writes all the time; its pages follow at a pace that can be read, and the last change is not left out. */
+function refresh(): void {
+  clearTimeout(later);
+  const wait = refreshed + PACE_MS - Date.now();
+  if (wait > 0) {
+    later = setTimeout(refresh, wait) as unknown as number;
+    return;
+  }
+  refreshed = Date.now();
+  if (watching.value) freshness.value += 1;
+}
 
 function take(news: News): void {
   const first = change.value === null;
   if (change.value?.revision === news.revision) return;
   change.value = { revision: news.revision, first };
-  // A busy application writes all the time; its pages follow at a pace that can be read.
-  if (first || !watching.value || Date.now() - refreshed < PACE_MS) return;
-  refreshed = Date.now();
-  freshness.value += 1;
+  if (!first && watching.value) refresh();
 }
 
 export function listenToServer(): void {

@@ -13,17 +13,26 @@ export function clock(ms: Maybe, seconds = false): string {
 /** English dates put the day first, as the rest of the page does. */
 const locale = (): string => (document.documentElement.lang === "cs" ? "cs" : "en-GB");
 
+// Making one takes longer than a whole row of a table; the language changes only with the page.
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(name: string, how: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  let made = formats.get(name);
+  if (!made) formats.set(name, (made = new Intl.DateTimeFormat(locale(), how)));
+  return made;
+}
+
 export function day(ms: Maybe): string {
   if (ms === null || ms === undefined) return NONE;
   const at = new Date(ms);
-  const year = at.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
-  return new Intl.DateTimeFormat(locale(), { day: "numeric", month: "short", year }).format(at);
+  if (at.getFullYear() === new Date().getFullYear()) return format("day", { day: "numeric", month: "short" }).format(at);
+  return format("date", { day: "numeric", month: "short", year: "numeric" }).format(at);
 }
 
 /** The full moment with its zone, for tooltips. */
 export function full(ms: Maybe): string {
   if (ms === null || ms === undefined) return "";
-  return new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "long" }).format(new Date(ms));
+  return format("full", { dateStyle: "medium", timeStyle: "long" }).format(new Date(ms));
 }
 
 /** Spark's REST writes `2026-11-29T18:02:50.302GMT`. */

@@ -75,7 +75,7 @@ export function factor(value: Maybe): string {
 export function change(now: Maybe, before: Maybe): string {
   if (missing(now) || missing(before) || before === 0) return NONE;
   const share = Math.round((now / before - 1) * 100);
-  return `${share > 0 ? "+" : share < 0 ? MINUS : ""}${Math.abs(share)}${NBSP}%`;
+  return `${share > 0 ? "+" : ""}${count(share)}${NBSP}%`;
 }
 
 /** A difference in time, with its sign: `−25 m 10 s`. */

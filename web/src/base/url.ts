@@ -18,12 +18,12 @@ export function go(to: string, how: { replace?: boolean } = {}): void {
   if (location.pathname !== before) scrollTo(0, 0);
 }
 
-/** Changes some parameters and leaves the others; null removes one. */
-export function setQuery(changes: Record<string, string | null>, how: { push?: boolean } = {}): void {
+/** Changes some parameters and leaves the others; null removes one, a list sets it several times. */
+export function setQuery(changes: Record<string, string | string[] | null>, how: { push?: boolean } = {}): void {
   const query = new URLSearchParams(location.search);
   for (const [key, value] of Object.entries(changes)) {
-    if (value === null || value === "") query.delete(key);
-    else query.set(key, value);
+    query.delete(key);
+    for (const one of Array.isArray(value) ? value : [value ?? ""]) if (one) query.append(key, one);
   }
   const text = query.toString();
   go(location.pathname + (text ? `?${text}` : ""), { replace: !how.push });

@@ -9,37 +9,11 @@ import { appKey, appPath, type AppPlace, type AppRef } from "../base/url.ts";
 import { t } from "../base/words.ts";
 import { Fact, Moment, Pill, type PillKind } from "../parts/bits.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { lazy } from "../parts/lazy.tsx";
 import { usePage, type Crumb } from "../parts/shell.tsx";
 import { Empty, ErrorBox, Note } from "../parts/states.tsx";
 import { tabList, Tabs } from "../parts/tabs.tsx";
 import { Diagnosis } from "./diagnosis.tsx";
-
-export interface TabProps {
-  app: AppRef;
-  page: AppPage | null;
-  rest: string[];
-}
-
-const PAGES: Record<string, (props: TabProps) => unknown> = {
-  timeline: lazy<TabProps>(() => import("./timeline.tsx")) as never,
-  sql: lazy<TabProps>(() => import("./sqls.tsx")) as never,
-  query: lazy<TabProps>(() => import("./sql.tsx")) as never,
-  jobs: lazy<TabProps>(() => import("./jobs.tsx")) as never,
-  stages: lazy<TabProps>(() => import("./stages.tsx")) as never,
-  stage: lazy<TabProps>(() => import("./stage.tsx")) as never,
-  executors: lazy<TabProps>(() => import("./executors.tsx")) as never,
-  storage: lazy<TabProps>(() => import("./storage.tsx")) as never,
-  environment: lazy<TabProps>(() => import("./environment.tsx")) as never,
-  streaming: lazy<TabProps>(() => import("./streaming.tsx")) as never,
-};
-
-/** A tab with something behind it is another page: one query, one stage. */
-function pageKey(place: AppPlace): string {
-  if (place.tab === "sql" && place.rest[0] !== undefined) return "query";
-  if (place.tab === "stages" && place.rest[0] !== undefined) return "stage";
-  return place.tab;
-}
+import { tabKey, TABS } from "./tabs.ts";
 
 export default function Application({ place }: { place: AppPlace }) {
   const { app, tab } = place;
@@ -55,7 +29,7 @@ export default function Application({ place }: { place: AppPlace }) {
   }, [running]);
   const counts = page.data && { ...page.data.counts, findings: page.data.chapters.length };
   if (page.error?.status === 404 && !page.data) return <NoApplication error={page.error} again={page.again} />;
-  const Content = PAGES[pageKey(place)] as ((props: TabProps) => never) | undefined;
+  const Content = TABS[tabKey(place)];
   return (
     <>
       <Head app={app} page={page.data} />
@@ -67,7 +41,7 @@ export default function Application({ place }: { place: AppPlace }) {
       {tab === "" ? (
         <Diagnosis app={app} loaded={page} />
       ) : Content ? (
-        <Content key={pageKey(place) + place.rest.join("/")} app={app} page={page.data} rest={place.rest} />
+        <Content key={tabKey(place) + place.rest.join("/")} app={app} page={page.data} rest={place.rest} />
       ) : (
         <Empty title={t.noPage} />
       )}

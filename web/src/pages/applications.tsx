@@ -1,18 +1,20 @@
 // Which applications were slow, costly or wasteful, and which need a person now?
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { AppList, AppRow } from "../base/api.ts";
+import type { AppList, AppPage, AppRow } from "../base/api.ts";
 import { ask, OWN, useData } from "../base/fetch.ts";
 import { change } from "../base/live.ts";
 import { bytes, count, duration, factor, percent } from "../base/units.ts";
-import { appPath, here, setQuery } from "../base/url.ts";
+import { appKey, appPath, here, setQuery } from "../base/url.ts";
 import { t } from "../base/words.ts";
 import { Card, Filter, Moment, SeverityMark, ShareBar } from "../parts/bits.tsx";
+import { figureColumn } from "../parts/columns.tsx";
 import { Drop } from "../parts/drop.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { Peek } from "../parts/peek.tsx";
 import { usePage } from "../parts/shell.tsx";
 import { Empty, Note, With } from "../parts/states.tsx";
 import { Table, type Column } from "../parts/table.tsx";
-import { Prose } from "../parts/text.tsx";
+import { Prose, Verdict } from "../parts/text.tsx";
 
 export function Applications() {
   usePage(t.applications, [{ text: t.applications }]);
@@ -218,12 +220,27 @@ const loudness = (app: AppRow): number => (app.failed ? 10 : 0) + (app.severity 
 const idleMs = (app: AppRow): number | null =>
   app.core_ms && app.run_ms !== null && app.run_ms !== undefined ? Math.max(0, app.core_ms - app.run_ms) : null;
 
-const columns = (): Column<AppRow>[] => [
+const columns = (picked: string[]): Column<AppRow>[] => [
+  {
+    key: "pick",
+    head: "",
+    width: 40,
+    leaves: 2,
+    cell: (a) => (
+      <input
+        type="checkbox"
+        class="pick-row"
+        checked={picked.includes(appKey(a))}
+        aria-label={t.pickRow(a.name || a.id)}
+        onChange={() => turnPick(a)}
+      />
+    ),
+  },
   {
     key: "state",
     head: "",
     title: t.severityTitle,
-    width: 46,
+    width: 38,
     by: loudness,
     cell: (a) => <SeverityMark severity={a.severity} failed={a.failed} />,
   },
@@ -249,24 +266,8 @@ const columns = (): Column<AppRow>[] => [
     by: idleMs,
     cell: (a) => <WasteCell app={a} />,
   },
-  {
-    key: "spill",
-    head: t.spill,
-    num: true,
-    width: 84,
-    leaves: 1,
-    by: (a) => a.spill_bytes,
-    cell: (a) => quiet(bytes(a.spill_bytes), a.spill_bytes),
-  },
-  {
-    key: "shuffle",
-    head: t.shuffle,
-    num: true,
-    width: 84,
-    leaves: 3,
-    by: (a) => a.shuffle_bytes,
-    cell: (a) => quiet(bytes(a.shuffle_bytes), a.shuffle_bytes),
-  },
+  figureColumn("spill", t.spill, "bytes", 84, (a) => a.spill_bytes, { leaves: 1 }),
+  figureColumn("shuffle", t.shuffle, "bytes", 84, (a) => a.shuffle_bytes, { leaves: 3 }),
   {
     key: "started",
     head: t.started,
@@ -278,7 +279,12 @@ const columns = (): Column<AppRow>[] => [
   },
 ];
 
-const quiet = (text: string, value: number | null | undefined) => <span class={value ? "" : "dim"}>{text}</span>;
+/** Picked rows stand in the address, in the order in which they were picked. */
+function turnPick(app: AppRow): void {
+  const picked = here.value.query.getAll("pick");
+  const key = appKey(app);
+  setQuery({ pick: picked.includes(key) ? picked.filter((one) => one !== key) : [...picked, key] });
+}
 
 function NameCell({ app }: { app: AppRow }) {
   return (
@@ -367,6 +373,69 @@ function matches(app: AppRow, words: string[], only: string): boolean {
   return words.every((word) => text.includes(word));
 }
 
+/** The latest of the picked runs against the others. */
+function compareLink(picked: AppRow[]): string {
+  const [last, ...before] = [...picked].sort((a, b) => b.started_ms - a.started_ms);
+  const query = new URLSearchParams(before.map((app) => ["base", appKey(app)]));
+  query.set("new", appKey(last!));
+  return `/compare?${query}`;
+}
+
+function Picked({ apps }: { apps: AppRow[] }) {
+  if (!apps.length) return null;
+  return (
+    <div class="r">
+      <span class="dim">
+        {t.nPicked(apps.length)}
+        {apps.length === 1 && `, ${t.pickAnother}`}
+      </span>
+      {apps.length > 1 && (
+        <a class="btn sm pri" href={compareLink(apps)}>
+          <Icon name="compare" />
+          {t.comparePicked}
+        </a>
+      )}
+      <button type="button" class="btn ghost sm" onClick={() => setQuery({ pick: null })}>
+        {t.clear}
+      </button>
+    </div>
+  );
+}
+
+function AppPeek({ app }: { app: AppRow }) {
+  const page = useData<AppPage>(`${OWN}/applications/${appKey(app)}/page`).data;
+  const mine = page?.application.id === app.id ? page : null;
+  const idle = idleMs(app);
+  const first = mine?.chapters[0];
+  return (
+    <Peek
+      title={app.name || app.id}
+      to={appPath(app)}
+      text={<Verdict text={app.sentence} />}
+      facts={[
+        [t.duration, duration(app.wall_ms)],
+        [t.usualWord, app.usual_ms ? duration(app.usual_ms) : t.firstRun],
+        [t.couldSave, app.saving_ms ? `−${duration(app.saving_ms)}` : "–"],
+        [t.idleCores, idle === null ? "–" : coreTime(idle)],
+        [t.spill, bytes(app.spill_bytes)],
+        [t.shuffle, bytes(app.shuffle_bytes)],
+        [t.tasks, count(app.tasks)],
+        [t.started, <Moment ms={app.started_ms} />],
+        [t.user, app.user || "–"],
+        ["Spark", app.spark_version || "–"],
+      ]}
+      findings={mine?.chapters.slice(0, 3).map(({ number, root }) => ({ number, severity: root.severity, title: root.title }))}
+      base={appPath(app)}
+    >
+      {first?.root.remedies[0] && (
+        <p class="peek-text">
+          <b>{t.whatToDo}</b> <Prose text={first.root.remedies[0].text} />
+        </p>
+      )}
+    </Peek>
+  );
+}
+
 function AppTable({ apps }: { apps: AppRow[] }) {
   const { query } = here.value;
   const q = query.get("q") ?? "";
@@ -379,7 +448,8 @@ function AppTable({ apps }: { apps: AppRow[] }) {
       (a, b) => loudness(b) - loudness(a) || (b.saving_ms ?? 0) - (a.saving_ms ?? 0) || b.started_ms - a.started_ms,
     );
   }, [apps, q, only]);
-  const cols = useMemo(columns, []);
+  const pick = query.getAll("pick");
+  const cols = useMemo(() => columns(pick), [pick.join()]);
   return (
     <section class="card apps">
       <div class="bar">
@@ -392,6 +462,7 @@ function AppTable({ apps }: { apps: AppRow[] }) {
             {t.showAll}
           </button>
         )}
+        <Picked apps={apps.filter((app) => pick.includes(appKey(app)))} />
       </div>
       <Table
         name={t.applications}
@@ -401,6 +472,8 @@ function AppTable({ apps }: { apps: AppRow[] }) {
         sort="-state"
         rowHeight={50}
         open={appPath}
+        pick={turnPick}
+        peek={(app) => <AppPeek app={app} />}
         empty={<p class="dim pad">{t.nothingMatches}</p>}
       />
     </section>

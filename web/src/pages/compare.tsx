@@ -7,34 +7,40 @@ import { bytes, change, count, duration, signed } from "../base/units.ts";
 import { appKey, appPath, here, setQuery } from "../base/url.ts";
 import { t } from "../base/words.ts";
 import { Card, Moment } from "../parts/bits.tsx";
+import { figureColumn } from "../parts/columns.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { usePage } from "../parts/shell.tsx";
 import { Empty, Note, With } from "../parts/states.tsx";
 import { Table, type Column } from "../parts/table.tsx";
-import { Prose, Verdict } from "../parts/text.tsx";
+import { Prose, sentence, Verdict } from "../parts/text.tsx";
 
 export default function Compare() {
   usePage(t.compare, [{ text: t.compare }]);
   const { query } = here.value;
-  const base = query.get("base") ?? "";
   const next = query.get("new") ?? "";
+  const bases = query.getAll("base").filter((base) => base !== "" && base !== next);
   const list = useData<AppList>(`${OWN}/applications`);
-  usePrevious(list.data, base, next);
-  const ready = base !== "" && next !== "" && base !== next;
-  const result = useData<Comparison>(
-    ready ? `${OWN}/compare?base=${encodeURIComponent(base)}&new=${encodeURIComponent(next)}` : null,
-  );
+  usePrevious(list.data, bases, next);
+  const ready = bases.length > 0 && next !== "";
+  const asked = new URLSearchParams(bases.map((base) => ["base", base]));
+  asked.set("new", next);
+  const result = useData<Comparison>(ready ? `${OWN}/compare?${asked}` : null);
   return (
     <>
       <div class="head">
         <h1>{t.compare}</h1>
       </div>
       <With of={list} rows={2}>
-        {(data) => <Pick apps={data.applications} base={base} next={next} />}
+        {(data) => <Pick apps={data.applications} bases={bases} next={next} />}
       </With>
       {ready ? (
         <With of={result} rows={10}>
-          {(data) => <Result data={data} />}
+          {(data) => (
+            <>
+              {bases.length > 1 && <Note kind="info">{t.medianRun(bases.length)}</Note>}
+              <Result data={data} />
+            </>
+          )}
         </With>
       ) : (
         <Empty title={t.pickTwo}>
@@ -48,12 +54,12 @@ export default function Compare() {
 // Choosing
 
 /** Coming from an application, the last run of the same name before it is what one mostly means. */
-function usePrevious(list: AppList | null, base: string, next: string): void {
+function usePrevious(list: AppList | null, bases: string[], next: string): void {
   const done = useRef(false);
   useEffect(() => {
     if (!list || done.current) return;
     done.current = true;
-    if (base || !next) return;
+    if (bases.length || !next) return;
     const app = list.applications.find((a) => appKey(a) === next);
     const before = list.applications.filter((a) => app && a.name === app.name && a.started_ms < app.started_ms && !a.failed);
     const last = before.sort((a, b) => b.started_ms - a.started_ms)[0];
@@ -64,30 +70,90 @@ function usePrevious(list: AppList | null, base: string, next: string): void {
 const runText = (app: AppRow): string =>
   `${app.name} · ${day(app.started_ms)} ${clock(app.started_ms)} · ${duration(app.wall_ms)}${app.failed ? ` · ${t.failed.toLowerCase()}` : ""}`;
 
-function Pick({ apps, base, next }: { apps: AppRow[]; base: string; next: string }) {
+function Pick({ apps, bases, next }: { apps: AppRow[]; bases: string[]; next: string }) {
   const sorted = useMemo(() => [...apps].sort((a, b) => a.name.localeCompare(b.name) || b.started_ms - a.started_ms), [apps]);
-  const other = apps.find((a) => appKey(a) === (next || base));
-  const swap = () => setQuery({ base: next || null, new: base || null });
+  const like = apps.find((a) => appKey(a) === (next || bases[0]));
+  const several = bases.length > 1;
+  const others = sorted.filter((a) => appKey(a) !== next && !bases.includes(appKey(a)));
+  const choose = (base: string[]) => setQuery({ base });
   return (
     <section class="card pick">
-      <Choose label={t.baseRun} value={base} apps={sorted} like={other} onChoose={(value) => setQuery({ base: value })} />
-      <button type="button" class="btn ghost" onClick={swap} aria-label={t.swap} title={t.swap}>
-        <Icon name="compare" />
-      </button>
-      <Choose label={t.newRun} value={next} apps={sorted} like={other} onChoose={(value) => setQuery({ new: value })} />
+      <div class="pick-side">
+        {several ? (
+          <Chips apps={apps} bases={bases} choose={choose} />
+        ) : (
+          <Choose
+            label={t.baseRun}
+            hint={t.chooseRun}
+            value={bases[0] ?? ""}
+            apps={sorted}
+            like={like}
+            onChoose={(value) => choose([value])}
+          />
+        )}
+        {bases.length > 0 && (
+          <Choose hint={t.addRun} value="" apps={others} like={like} onChoose={(value) => choose([...bases, value])} />
+        )}
+      </div>
+      {!several && (
+        <button
+          type="button"
+          class="btn ghost swap"
+          onClick={() => setQuery({ base: next || null, new: bases[0] ?? null })}
+          aria-label={t.swap}
+          title={t.swap}
+        >
+          <Icon name="compare" />
+        </button>
+      )}
+      <div class="pick-side">
+        <Choose
+          label={t.newRun}
+          hint={t.chooseRun}
+          value={next}
+          apps={sorted}
+          like={like}
+          onChoose={(value) => setQuery({ new: value })}
+        />
+      </div>
     </section>
+  );
+}
+
+/** The runs before, each of which can be left out. */
+function Chips({ apps, bases, choose }: { apps: AppRow[]; bases: string[]; choose: (bases: string[]) => void }) {
+  return (
+    <div class="field">
+      <span>{t.baseRuns}</span>
+      <ul class="chips runs">
+        {bases.map((base) => {
+          const app = apps.find((a) => appKey(a) === base);
+          const text = app ? runText(app) : base;
+          return (
+            <li key={base} class={`chip ${app?.failed ? "bad" : ""}`}>
+              {text}
+              <button type="button" onClick={() => choose(bases.filter((b) => b !== base))} aria-label={t.dropRun(text)}>
+                ×
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+    </div>
   );
 }
 
 /** Runs of the same name come first: they are what one mostly wants to compare. */
 function Choose({
   label,
+  hint,
   value,
   apps,
   like,
   onChoose,
 }: {
-  label: string;
+  label?: string;
+  hint: string;
   value: string;
   apps: AppRow[];
   like: AppRow | undefined;
@@ -102,12 +168,12 @@ function Choose({
       </option>
     ));
   return (
-    <label class="field grow">
-      <span>{label}</span>
-      <select value={value} onChange={(e) => onChoose(e.currentTarget.value)}>
-        <option value="">{t.chooseRun}</option>
+    <label class={label ? "field" : "field add"}>
+      {label && <span>{label}</span>}
+      <select value={value} aria-label={label ?? hint} onChange={(e) => onChoose(e.currentTarget.value)}>
+        <option value="">{hint}</option>
         {same.length > 0 && <optgroup label={t.sameName}>{options(same)}</optgroup>}
-        <optgroup label={t.otherApps}>{options(rest)}</optgroup>
+        {rest.length > 0 && <optgroup label={t.otherApps}>{options(rest)}</optgroup>}
       </select>
     </label>
   );
@@ -123,7 +189,7 @@ function Result({ data }: { data: Comparison }) {
       <section class="card verdict">
         <div class="vrow">
           <p class="say">
-            <Verdict text={data.sentence} />
+            <Verdict text={sentence(data.sentence)} />
           </p>
           <div class="save">
             <div class={`big ${slower ? "slow" : ""}`}>{signed(data.delta_ms)}</div>
@@ -252,7 +318,7 @@ function Changes({ data }: { data: Comparison }) {
             <a class="findline" href={appPath(base)}>
               <span class="chip bad">{t.isNew}</span>
               <span>
-                <Prose text={text} />
+                <Prose text={sentence(text)} />
               </span>
             </a>
           </li>
@@ -262,7 +328,7 @@ function Changes({ data }: { data: Comparison }) {
             <p class="findline">
               <span class="chip">{t.isGone}</span>
               <span class="soft">
-                <Prose text={text} />
+                <Prose text={sentence(text)} />
               </span>
             </p>
           </li>
@@ -272,8 +338,9 @@ function Changes({ data }: { data: Comparison }) {
   );
 }
 
-const delta = (p: Piece): number | null =>
-  p.new_ms === null || p.new_ms === undefined || p.base_ms === null || p.base_ms === undefined ? null : p.new_ms - p.base_ms;
+/** What is not there has no time and no bytes. */
+const of = (p: Piece, run: "base" | "new", what: "ms" | "bytes"): number | null => (p[run] ? (p[`${run}_${what}`] ?? null) : null);
+const delta = (p: Piece): number => (p.new_ms ?? 0) - (p.base_ms ?? 0);
 
 function Pieces({ pieces }: { pieces: Piece[] }) {
   const columns = useMemo(pieceColumns, []);
@@ -306,15 +373,15 @@ const pieceColumns = (): Column<Piece>[] => [
   },
   { key: "base", head: t.baseRun, width: 100, leaves: 2, cell: (p) => p.base ?? <span class="dim">{t.notThere}</span> },
   { key: "new", head: t.newRun, width: 100, leaves: 2, cell: (p) => p.new ?? <span class="dim">{t.notThere}</span> },
-  { key: "basems", head: t.before, num: true, width: 96, by: (p) => p.base_ms, cell: (p) => duration(p.base_ms) },
-  { key: "newms", head: t.now, num: true, width: 96, by: (p) => p.new_ms, cell: (p) => duration(p.new_ms) },
+  figureColumn("basems", t.before, "ms", 96, (p) => of(p, "base", "ms")),
+  figureColumn("newms", t.now, "ms", 96, (p) => of(p, "new", "ms")),
   {
     key: "delta",
     head: t.changeWord,
     num: true,
     width: 110,
     by: delta,
-    cell: (p) => <b class={(delta(p) ?? 0) > 0 ? "slow" : "figure"}>{signed(delta(p))}</b>,
+    cell: (p) => <b class={delta(p) > 0 ? "slow" : "figure"}>{signed(delta(p))}</b>,
   },
   {
     key: "bytes",
@@ -323,7 +390,7 @@ const pieceColumns = (): Column<Piece>[] => [
     width: 170,
     leaves: 1,
     by: (p) => p.new_bytes,
-    cell: (p) => `${bytes(p.base_bytes)} → ${bytes(p.new_bytes)}`,
+    cell: (p) => `${bytes(of(p, "base", "bytes"))} → ${bytes(of(p, "new", "bytes"))}`,
   },
 ];
 

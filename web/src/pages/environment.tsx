@@ -10,7 +10,7 @@ import { t } from "../base/words.ts";
 import { Card, Filter, Help } from "../parts/bits.tsx";
 import { With } from "../parts/states.tsx";
 import { CopyButton } from "../parts/text.tsx";
-import type { TabProps } from "./application.tsx";
+import type { TabProps } from "./tabs.ts";
 
 interface Differences {
   against: string;

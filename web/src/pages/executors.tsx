@@ -6,10 +6,11 @@ import { sparkTime } from "../base/time.ts";
 import { bytes, count, duration, percent } from "../base/units.ts";
 import { appKey, appPath, here, setQuery } from "../base/url.ts";
 import { t } from "../base/words.ts";
-import { Filter, Help, Moment } from "../parts/bits.tsx";
+import { Filter, Help } from "../parts/bits.tsx";
+import { figureColumn, momentColumn } from "../parts/columns.tsx";
 import { Empty, With } from "../parts/states.tsx";
 import { Table, type Column } from "../parts/table.tsx";
-import type { TabProps } from "./application.tsx";
+import type { TabProps } from "./tabs.ts";
 
 interface Line {
   e: SparkExecutor;
@@ -149,7 +150,7 @@ function executorColumns(most: { failed: number; heap: number }): Column<Line>[]
         </span>
       ),
     },
-    { key: "cores", head: t.cores, num: true, width: 64, by: (l) => l.e.totalCores, cell: (l) => count(l.e.totalCores) },
+    figureColumn("cores", t.cores, "count", 64, (l) => l.e.totalCores),
     {
       key: "busy",
       head: t.busy,
@@ -201,7 +202,7 @@ function executorColumns(most: { failed: number; heap: number }): Column<Line>[]
         </span>
       ),
     },
-    { key: "tasks", head: t.tasks, num: true, width: 76, by: (l) => l.e.totalTasks, cell: (l) => count(l.e.totalTasks) },
+    figureColumn("tasks", t.tasks, "count", 76, (l) => l.e.totalTasks),
     {
       key: "failed",
       head: t.failed,
@@ -211,50 +212,10 @@ function executorColumns(most: { failed: number; heap: number }): Column<Line>[]
       by: (l) => l.e.failedTasks,
       cell: (l) => (l.e.failedTasks ? <span class="mark-fail">{count(l.e.failedTasks)}</span> : <span class="dim">0</span>),
     },
-    {
-      key: "time",
-      head: t.taskTime,
-      num: true,
-      width: 92,
-      leaves: 2,
-      by: (l) => (l.e.totalTasks ? l.e.totalDuration : null),
-      cell: (l) => duration(l.e.totalTasks ? l.e.totalDuration : null),
-    },
-    {
-      key: "input",
-      head: t.input,
-      num: true,
-      width: 88,
-      leaves: 3,
-      by: (l) => l.e.totalInputBytes,
-      cell: (l) => bytes(l.e.totalInputBytes),
-    },
-    {
-      key: "read",
-      head: t.shuffleRead,
-      num: true,
-      width: 100,
-      leaves: 1,
-      by: (l) => l.e.totalShuffleRead,
-      cell: (l) => bytes(l.e.totalShuffleRead),
-    },
-    {
-      key: "from",
-      head: t.added,
-      num: true,
-      width: 84,
-      leaves: 2,
-      by: (l) => l.from,
-      cell: (l) => <Moment ms={l.from} seconds date={false} />,
-    },
-    {
-      key: "to",
-      head: t.removed,
-      num: true,
-      width: 84,
-      leaves: 2,
-      by: (l) => l.to,
-      cell: (l) => <Moment ms={l.to} seconds date={false} />,
-    },
+    figureColumn("time", t.taskTime, "ms", 92, (l) => (l.e.totalTasks ? l.e.totalDuration : null), { leaves: 2 }),
+    figureColumn("input", t.input, "bytes", 88, (l) => l.e.totalInputBytes, { leaves: 3 }),
+    figureColumn("read", t.shuffleRead, "bytes", 100, (l) => l.e.totalShuffleRead, { leaves: 1 }),
+    momentColumn("from", t.added, 84, (l) => l.from, { leaves: 2 }),
+    momentColumn("to", t.removed, 84, (l) => l.to, { leaves: 2 }),
   ];
 }

@@ -8,10 +8,12 @@ import { count, duration } from "../base/units.ts";
 import { appKey, appPath, here, setQuery, type AppRef } from "../base/url.ts";
 import { t } from "../base/words.ts";
 import { Card, Filter, Moment, StatusWord } from "../parts/bits.tsx";
+import { durationColumn, momentColumn } from "../parts/columns.tsx";
+import { Peek } from "../parts/peek.tsx";
 import { Place, Spans, type Span } from "../parts/spans.tsx";
 import { Empty, With } from "../parts/states.tsx";
 import { Table, type Column } from "../parts/table.tsx";
-import type { TabProps } from "./application.tsx";
+import type { TabProps } from "./tabs.ts";
 
 export interface JobLine {
   job: SparkJob;
@@ -89,6 +91,7 @@ function JobPage({ app, jobs, stages, line }: { app: AppRef; jobs: SparkJob[]; s
           sort="-duration"
           rowHeight={42}
           open={(l) => jobTo(app, l.job, stages)}
+          peek={(l) => <JobPeek app={app} line={l} stages={stages} />}
           rowClass={(l) => (l.job.status === "FAILED" ? "bad" : "")}
           empty={<p class="pad dim">{t.nothingMatches}</p>}
         />
@@ -224,14 +227,7 @@ function jobColumns(app: AppRef, stages: SparkStage[], start: number, end: numbe
       leaves: 1,
       cell: (l) => <Place from={l.from} to={l.to} start={start} end={end} bad={l.job.status === "FAILED"} />,
     },
-    {
-      key: "duration",
-      head: t.duration,
-      num: true,
-      width: 92,
-      by: (l) => l.length,
-      cell: (l) => <b class="figure">{duration(l.length)}</b>,
-    },
+    durationColumn(92, (l) => l.length),
     {
       key: "stages",
       head: t.tabs.stages,
@@ -261,15 +257,7 @@ function jobColumns(app: AppRef, stages: SparkStage[], start: number, end: numbe
         />
       ),
     },
-    {
-      key: "started",
-      head: t.started,
-      num: true,
-      width: 92,
-      leaves: 2,
-      by: (l) => l.from,
-      cell: (l) => <Moment ms={l.from} seconds date={false} />,
-    },
+    momentColumn("started", t.started, 92, (l) => l.from, { leaves: 2 }),
   ];
 }
 
@@ -292,6 +280,29 @@ function JobName({ app, job, stages }: { app: AppRef; job: SparkJob; stages: Spa
         <span class="dim cut">{job.description ? job.name : (job.jobGroup ?? "")}</span>
       )}
     </div>
+  );
+}
+
+function JobPeek({ app, line, stages }: { app: AppRef; line: JobLine; stages: SparkStage[] }) {
+  const { job } = line;
+  const failed = failedStage(job, stages);
+  const longest = longestStage(job, stages);
+  return (
+    <Peek
+      title={t.jobN(job.jobId)}
+      to={jobTo(app, job, stages)}
+      text={failed ? <span class="mark-fail">{failed.failureReason?.split("\n")[0]}</span> : (job.description ?? job.name)}
+      facts={[
+        [t.state, <StatusWord status={job.status} />],
+        [t.duration, duration(line.length)],
+        [t.started, <Moment ms={line.from} seconds />],
+        [t.tabs.stages, count(job.stageIds.length - job.numSkippedStages)],
+        [t.status("skipped"), count(job.numSkippedStages)],
+        [t.tasks, count(job.numTasks - job.numSkippedTasks)],
+        [t.failed, count(job.numFailedTasks)],
+        ...(longest ? [[t.longestStageShort, t.stageN(longest.stageId, longest.attemptId)] as [string, string]] : []),
+      ]}
+    />
   );
 }
 

@@ -7,7 +7,7 @@ import { t } from "../base/words.ts";
 import { Fact, FindingList, Moment, StatusPill } from "../parts/bits.tsx";
 import { Empty, With } from "../parts/states.tsx";
 import PlanView from "../parts/plan.tsx";
-import type { TabProps } from "./application.tsx";
+import type { TabProps } from "./tabs.ts";
 
 export default function SqlDetail({ app, rest }: TabProps) {
   const page = useData<SqlPage>(`${OWN}/applications/${appKey(app)}/sql/${encodeURIComponent(rest[0]!)}`);

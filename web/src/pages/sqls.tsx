@@ -6,9 +6,11 @@ import { bytes, count, duration } from "../base/units.ts";
 import { appKey, appPath, here, setQuery, type AppRef } from "../base/url.ts";
 import { t } from "../base/words.ts";
 import { FindingDots, Filter, Moment, ShareBar, StatusWord } from "../parts/bits.tsx";
+import { figureColumn, momentColumn } from "../parts/columns.tsx";
+import { Peek } from "../parts/peek.tsx";
 import { Empty, With } from "../parts/states.tsx";
 import { Table, type Column } from "../parts/table.tsx";
-import type { TabProps } from "./application.tsx";
+import type { TabProps } from "./tabs.ts";
 
 export default function SqlList({ app, page }: TabProps) {
   const list = useData<SqlRow[]>(`${OWN}/applications/${appKey(app)}/sql`);
@@ -57,6 +59,7 @@ function Queries({ app, rows, wall }: { app: AppRef; rows: SqlRow[]; wall: numbe
           id={(r) => r.id}
           sort="-duration"
           open={(r) => appPath(app, `sql/${r.id}`)}
+          peek={(r) => <SqlPeek app={app} row={r} />}
           empty={<p class="pad dim">{t.nothingMatches}</p>}
         />
       </section>
@@ -108,35 +111,33 @@ function sqlColumns(app: AppRef, whole: number): Column<SqlRow>[] {
         </span>
       ),
     },
-    {
-      key: "tasktime",
-      head: t.taskTime,
-      num: true,
-      width: 96,
-      leaves: 2,
-      by: (r) => r.task_ms,
-      cell: (r) => duration(r.task_ms),
-    },
-    { key: "input", head: t.input, num: true, width: 88, leaves: 2, by: (r) => r.input_bytes, cell: (r) => bytes(r.input_bytes) },
-    {
-      key: "shuffle",
-      head: t.shuffle,
-      num: true,
-      width: 88,
-      leaves: 1,
-      by: (r) => r.shuffle_bytes,
-      cell: (r) => bytes(r.shuffle_bytes),
-    },
-    { key: "spill", head: t.spill, num: true, width: 88, leaves: 1, by: (r) => r.spill_bytes, cell: (r) => bytes(r.spill_bytes) },
-    { key: "stages", head: t.tabs.stages, num: true, width: 72, leaves: 1, by: (r) => r.stages, cell: (r) => count(r.stages) },
-    {
-      key: "submitted",
-      head: t.started,
-      num: true,
-      width: 92,
-      leaves: 2,
-      by: (r) => r.submitted_ms,
-      cell: (r) => <Moment ms={r.submitted_ms} seconds date={false} />,
-    },
+    figureColumn("tasktime", t.taskTime, "ms", 96, (r) => r.task_ms, { leaves: 2 }),
+    figureColumn("input", t.input, "bytes", 88, (r) => r.input_bytes, { leaves: 2 }),
+    figureColumn("shuffle", t.shuffle, "bytes", 88, (r) => r.shuffle_bytes, { leaves: 1 }),
+    figureColumn("spill", t.spill, "bytes", 88, (r) => r.spill_bytes, { leaves: 1 }),
+    figureColumn("stages", t.tabs.stages, "count", 72, (r) => r.stages, { leaves: 1 }),
+    momentColumn("submitted", t.started, 92, (r) => r.submitted_ms, { leaves: 2 }),
   ];
+}
+
+function SqlPeek({ app, row }: { app: AppRef; row: SqlRow }) {
+  return (
+    <Peek
+      title={t.sqlN(row.id)}
+      to={appPath(app, `sql/${row.id}`)}
+      text={row.failure ? <span class="mark-fail">{row.failure.split("\n")[0]}</span> : row.description}
+      facts={[
+        [t.state, <StatusWord status={row.status} />],
+        [t.duration, duration(row.duration_ms)],
+        [t.started, <Moment ms={row.submitted_ms} seconds />],
+        [t.taskTime, duration(row.task_ms)],
+        [t.tabs.stages, count(row.stages)],
+        [t.input, bytes(row.input_bytes)],
+        [t.shuffle, bytes(row.shuffle_bytes)],
+        [t.spill, bytes(row.spill_bytes)],
+      ]}
+      findings={row.findings}
+      base={appPath(app)}
+    />
+  );
 }

@@ -1,23 +1,25 @@
 // One stage: where its tasks lie, what the slow ones have in common, and every task.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { StagePage, StripHeader, SummaryRow, TaskRow } from "../base/api.ts";
-import { asColumns, type Columns } from "../base/columns.ts";
-import { ask, Failure, OWN, useData } from "../base/fetch.ts";
+import type { StagePage, SummaryRow, TaskRow } from "../base/api.ts";
+import { ask, Failure, freshness, OWN, useData } from "../base/fetch.ts";
 import { bytes, count, duration, factor, show, type Unit } from "../base/units.ts";
 import { appKey, appPath, here, setQuery, type AppRef } from "../base/url.ts";
 import { t } from "../base/words.ts";
-import { Card, Fact, Filter, FindingList, Help, Moment, Seg, StatusPill, StatusWord } from "../parts/bits.tsx";
+import { Card, Fact, Filter, FindingList, Help, Seg, StatusPill, StatusWord } from "../parts/bits.tsx";
+import { durationColumn, figureColumn, momentColumn } from "../parts/columns.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Empty, ErrorBox, With } from "../parts/states.tsx";
-import { Strip, stripFacts, stripUrl } from "../parts/strip.tsx";
+import type { StageTasks } from "../parts/bars.ts";
+import { asStageTasks } from "../parts/prepare.ts";
+import { Strip, stripUrl } from "../parts/strip.tsx";
 import { Window, type Column } from "../parts/table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Code, CopyButton, Prose } from "../parts/text.tsx";
 import { TimelineView } from "../parts/timeline.tsx";
 import { TimelineLegend } from "../parts/timeline-legend.tsx";
-import { sceneOfStage, type View } from "../parts/timeline-model.ts";
+import { sceneOfStage, type Spot, type View } from "../parts/timeline-model.ts";
 import { stands } from "../parts/quantiles.ts";
-import type { TabProps } from "./application.tsx";
+import type { TabProps } from "./tabs.ts";
 
 interface Ref {
   app: AppRef;
@@ -29,11 +31,11 @@ export default function StageDetail({ app, rest }: TabProps) {
   const ref = { app, stage: Number(rest[0]), attempt: Number(rest[1] ?? 0) };
   const base = `${OWN}/applications/${appKey(app)}/stages/${ref.stage}/${ref.attempt}`;
   const page = useData<StagePage>(base);
-  const tasks = useData<Columns<StripHeader>>(stripUrl(app, ref.stage, ref.attempt), asColumns);
+  const tasks = useData<StageTasks>(stripUrl(app, ref.stage, ref.attempt), asStageTasks);
   return (
     <>
       <With of={page} rows={10}>
-        {(data) => <Top at={ref} page={data} columns={tasks.data} />}
+        {(data) => <Top at={ref} page={data} tasks={tasks.data} />}
       </With>
       {tasks.error && <ErrorBox error={tasks.error} again={tasks.again} />}
       {page.data && (
@@ -42,9 +44,9 @@ export default function StageDetail({ app, rest }: TabProps) {
           <Differs page={page.data} />
         </div>
       )}
-      {tasks.data && tasks.data.rows > 0 && <StripCard columns={tasks.data} />}
-      {tasks.data && tasks.data.rows > 0 && <TaskTimeline columns={tasks.data} at={ref} />}
-      <TaskTable base={base} />
+      {tasks.data && tasks.data.rows > 0 && <StripCard tasks={tasks.data} />}
+      {tasks.data && tasks.data.rows > 0 && <TaskTimeline tasks={tasks.data} at={ref} />}
+      <TaskTable base={base} page={page.data} />
       {page.data?.details && (
         <details class="card details">
           <summary>{t.whereInCode}</summary>
@@ -58,24 +60,25 @@ export default function StageDetail({ app, rest }: TabProps) {
 const row = (page: StagePage, pattern: RegExp): SummaryRow | undefined => page.summary.find((r) => pattern.test(r.label));
 
 /** The one sentence about this stage. */
-function sentence(page: StagePage, columns: Columns<StripHeader> | null): string {
+function sentence(page: StagePage, tasks: StageTasks | null): string {
   if (/fail/i.test(page.status)) return t.stageFailed(count(page.failed), count(page.tasks));
-  const facts = columns && stripFacts(columns.u32("duration"));
-  if (!page.tasks || !facts) return t.stageNoTasks;
-  const worst = facts.lengths[facts.slowest]!;
-  if (columns.rows > 1 && worst > facts.p75 * 3 && worst > 1000)
-    return t.stageStraggler(duration(worst), factor(worst / Math.max(1, facts.median)), duration(facts.median));
-  return t.stageEven(count(columns.rows), duration(facts.median), duration(worst));
+  const durations = tasks?.durations;
+  if (!page.tasks || !durations) return t.stageNoTasks;
+  const { p75, median } = durations;
+  const worst = tasks.bars.length[durations.slowest]!;
+  if (tasks.rows > 1 && worst > p75 * 3 && worst > 1000)
+    return t.stageStraggler(duration(worst), factor(worst / Math.max(1, median)), duration(median));
+  return t.stageEven(count(tasks.rows), duration(median), duration(worst));
 }
 
-function Top({ at, page, columns }: { at: Ref; page: StagePage; columns: Columns<StripHeader> | null }) {
+function Top({ at, page, tasks }: { at: Ref; page: StagePage; tasks: StageTasks | null }) {
   const spill = row(page, /spill.*disk|disk.*spill/i)?.sum ?? 0;
   const length = page.submitted_ms && page.completed_ms ? page.completed_ms - page.submitted_ms : null;
   return (
     <>
       <section class="card verdict">
         <p class="say">
-          <b>{sentence(page, columns)}</b> {spill ? t.didSpill(bytes(spill)) : t.didNotSpill}
+          <b>{sentence(page, tasks)}</b> {spill ? t.didSpill(bytes(spill)) : t.didNotSpill}
         </p>
         <div class="facts">
           <StatusPill status={page.status} />
@@ -236,16 +239,16 @@ function Differs({ page }: { page: StagePage }) {
 
 // All tasks at once
 
-const StripCard = ({ columns }: { columns: Columns<StripHeader> }) => (
+const StripCard = ({ tasks }: { tasks: StageTasks }) => (
   <section class="card strip-card">
-    <Strip columns={columns} title={t.allTasksByDuration(count(columns.rows))} />
+    <Strip tasks={tasks} title={t.allTasksByDuration(count(tasks.rows))} />
   </section>
 );
 
-function TaskTimeline({ columns, at }: { columns: Columns<StripHeader>; at: Ref }) {
-  const scene = useMemo(() => sceneOfStage(columns, at.stage, at.attempt), [columns]);
+function TaskTimeline({ tasks, at }: { tasks: StageTasks; at: Ref }) {
+  const scene = useMemo(() => sceneOfStage(tasks, at.stage, at.attempt), [tasks]);
   const [view, setView] = useState<View | null>(null);
-  const choose = (bar: number | null) => setQuery({ task: bar === null ? null : String(columns.u32("task")[bar]) });
+  const choose = (spot: Spot | null) => setQuery({ task: spot && String(spot.bars.task[spot.i]) });
   return (
     <Card
       title={t.tasksOverTime}
@@ -255,7 +258,7 @@ function TaskTimeline({ columns, at }: { columns: Columns<StripHeader>; at: Ref 
       right={<TimelineLegend scene={scene} />}
     >
       <div class="stack">
-        <TimelineView scene={scene} full view={view} onView={setView} onSelect={choose} tasks={columns.rows} most={420} />
+        <TimelineView scene={scene} full view={view} onView={setView} onSelect={choose} tasks={tasks.rows} most={420} />
         <Help>{t.timelineHelp}</Help>
       </div>
     </Card>
@@ -278,16 +281,19 @@ interface Pages {
   asked: Set<number>;
 }
 
+const noPages = (url: string): Pages => ({ url, total: 0, got: new Map(), asked: new Set() });
+
 /** Rows as they come into sight; after a new sort the old rows stay until the first new ones are there. */
 function usePaged(url: string) {
   const [, redraw] = useState(0);
   const [error, setError] = useState<Failure | null>(null);
-  const pages = useRef<Pages>({ url: "", total: 0, got: new Map(), asked: new Set() });
+  const pages = useRef<Pages>(noPages(""));
   const before = useRef<Pages>(pages.current);
-  if (pages.current.url !== url) {
+  const begin = () => {
     if (pages.current.got.size) before.current = pages.current;
-    pages.current = { url, total: 0, got: new Map(), asked: new Set() };
-  }
+    pages.current = noPages(url);
+  };
+  if (pages.current.url !== url) begin();
   const load = (page: number) => {
     const mine = pages.current;
     if (mine.asked.has(page)) return;
@@ -316,21 +322,72 @@ function usePaged(url: string) {
     rowAt: (i: number) => shown.got.get(Math.floor(i / PAGE))?.[i % PAGE],
     range,
     error,
-    again: () => load(0),
+    again: () => {
+      begin();
+      load(0);
+    },
   };
+}
+
+/** How many tasks a running stage has by now; they wait under a count, so that no row moves under the reader's hand. */
+function useTotal(url: string): number {
+  const [known, setKnown] = useState({ url, total: 0 });
+  const fresh = freshness.value;
+  useEffect(() => {
+    if (!fresh) return;
+    const stop = new AbortController();
+    ask<TaskPage>(`${url}&offset=0&limit=1`, { signal: stop.signal }).then(
+      (page) => setKnown({ url, total: page.total }),
+      () => undefined,
+    );
+    return () => stop.abort();
+  }, [url, fresh]);
+  return known.url === url ? known.total : 0;
 }
 
 type Which = "" | "success" | "failed" | "killed" | "running";
 
-function TaskTable({ base }: { base: string }) {
+/** What the summary says of a column of the table. */
+const SUMMED: Record<string, string> = {
+  gc_ms: "GC time",
+  input_bytes: "Input size",
+  input_records: "Input records",
+  shuffle_read_bytes: "Shuffle read size",
+  shuffle_read_records: "Shuffle read records",
+  shuffle_write_bytes: "Shuffle write size",
+  spill_memory_bytes: "Spill (memory)",
+  spill_disk_bytes: "Spill (disk)",
+  peak_memory_bytes: "Peak execution memory",
+  output_bytes: "Output size",
+  scheduler_delay_ms: "Scheduler delay",
+  deserialize_ms: "Task deserialization time",
+  fetch_wait_ms: "Shuffle read fetch wait time",
+  shuffle_write_ms: "Shuffle write time",
+  cpu_ms: "CPU time",
+};
+
+/** Columns in which no task has anything; a stage without any task that succeeded has no summary to tell. */
+function zeroColumns(page: StagePage | null): Set<string> {
+  if (!page || !page.summary.some((r) => r.max)) return new Set();
+  const zero = new Set(page.summary.filter((r) => !r.max).map((r) => r.label));
+  return new Set(Object.keys(SUMMED).filter((key) => zero.has(SUMMED[key]!)));
+}
+
+function TaskTable({ base, page }: { base: string; page: StagePage | null }) {
   const { query } = here.value;
   const sort = query.get("sort") ?? "-duration_ms";
   const status = (query.get("status") ?? "") as Which;
   const q = query.get("q") ?? "";
   const url = `${base}/tasks?${new URLSearchParams({ sort, status, q })}`;
   const paged = usePaged(url);
+  const newer = useTotal(url) - paged.total;
   const [failure, setFailure] = useState<TaskRow | null>(null);
-  const columns = useMemo(() => taskColumns(setFailure, status === "failed"), [status]);
+  const zero = useMemo(() => zeroColumns(page), [page]);
+  const whole = query.get("columns") === "all";
+  const columns = useMemo(
+    () => taskColumns(setFailure, status === "failed", page?.failed !== 0 || page.killed > 0).filter((c) => whole || !zero.has(c.key)),
+    [status, page, zero, whole],
+  );
   return (
     <section class="card" id="tasks">
       <div class="bar">
@@ -350,6 +407,17 @@ function TaskTable({ base }: { base: string }) {
         <span class="dim" role="status">
           {t.nTasks(count(paged.total))}
         </span>
+        {newer > 0 && (
+          <button type="button" class="btn sm news" onClick={paged.again}>
+            <Icon name="up" />
+            {t.newTasks(newer)}
+          </button>
+        )}
+        {zero.size > 0 && (
+          <button type="button" class="btn ghost sm" onClick={() => setQuery({ columns: whole ? null : "all" })}>
+            {whole ? t.hideZeros : `${t.zeroColumns(zero.size)}: ${t.showAll.toLowerCase()}`}
+          </button>
+        )}
       </div>
       {paged.error && <ErrorBox error={paged.error} again={paged.again} />}
       {paged.ready && paged.total === 0 ? (
@@ -412,7 +480,7 @@ function TaskError({ task, close }: { task: TaskRow; close: () => void }) {
 }
 
 /** When only failed tasks are shown, why they failed stands in front. */
-function taskColumns(openError: (task: TaskRow) => void, errorsFirst: boolean): Column<TaskRow>[] {
+function taskColumns(openError: (task: TaskRow) => void, errorsFirst: boolean, errors: boolean): Column<TaskRow>[] {
   const error: Column<TaskRow> = {
     key: "error",
     head: t.error,
@@ -427,23 +495,15 @@ function taskColumns(openError: (task: TaskRow) => void, errorsFirst: boolean): 
       ),
   };
   const columns = figureColumns();
-  columns.splice(errorsFirst ? 3 : columns.length, 0, error);
+  if (errors) columns.splice(errorsFirst ? 3 : columns.length, 0, error);
   return columns;
 }
 
 function figureColumns(): Column<TaskRow>[] {
-  const figure = (key: string, head: string, unit: Unit, width: number): Column<TaskRow> => ({
-    key,
-    head,
-    num: true,
-    width,
-    cell: (task) => {
-      const value = task[key] as number | null;
-      return <span class={value ? "" : "dim"}>{show(value, unit)}</span>;
-    },
-  });
+  const figure = (key: string, head: string, unit: Unit, width: number): Column<TaskRow> =>
+    figureColumn(key, head, unit, width, (task) => task[key] as number | null);
   return [
-    { key: "index", head: t.index, num: true, width: 76, cell: (task) => count(task.index) },
+    { key: "index", head: t.index, num: true, width: 70, cell: (task) => count(task.index) },
     {
       key: "task",
       head: t.task,
@@ -456,14 +516,8 @@ function figureColumns(): Column<TaskRow>[] {
         </>
       ),
     },
-    { key: "status", head: t.state, width: 112, cell: (task) => <StatusWord status={task.status} /> },
-    {
-      key: "duration_ms",
-      head: t.duration,
-      num: true,
-      width: 96,
-      cell: (task) => <b class="figure">{duration(task["duration_ms"] as number)}</b>,
-    },
+    { key: "status", head: t.state, width: 106, cell: (task) => <StatusWord status={task.status} /> },
+    durationColumn(96, (task) => task["duration_ms"] as number | null, "duration_ms"),
     {
       key: "executor",
       head: t.executor,
@@ -480,15 +534,9 @@ function figureColumns(): Column<TaskRow>[] {
         </span>
       ),
     },
-    { key: "host", head: t.host, width: 130, cell: (task) => task.host ?? "–" },
-    { key: "locality", head: t.locality, width: 130, cell: (task) => (task.locality ?? "–").toLowerCase().replaceAll("_", " ") },
-    {
-      key: "launch_ms",
-      head: t.started,
-      num: true,
-      width: 92,
-      cell: (task) => <Moment ms={task.launch_ms} seconds date={false} />,
-    },
+    { key: "host", head: t.host, width: 112, cell: (task) => task.host ?? "–" },
+    { key: "locality", head: t.locality, width: 108, cell: (task) => (task.locality ?? "–").toLowerCase().replaceAll("_", " ") },
+    momentColumn("launch_ms", t.started, 92, (task) => task.launch_ms),
     figure("gc_ms", t.gc, "ms", 84),
     figure("input_bytes", t.input, "bytes", 90),
     figure("input_records", t.rowsRead, "count", 96),

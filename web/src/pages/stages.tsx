@@ -7,11 +7,13 @@ import { bytes, count, duration } from "../base/units.ts";
 import { appKey, appPath, here, setQuery, type AppRef } from "../base/url.ts";
 import type { AppPage, FindingRef } from "../base/api.ts";
 import { t } from "../base/words.ts";
-import { Filter, FindingDots, Seg, StatusWord } from "../parts/bits.tsx";
+import { Filter, FindingDots, Moment, Seg, StatusWord } from "../parts/bits.tsx";
+import { durationColumn, figureColumn } from "../parts/columns.tsx";
+import { Peek } from "../parts/peek.tsx";
 import { Place } from "../parts/spans.tsx";
 import { Empty, With } from "../parts/states.tsx";
 import { Table, type Column } from "../parts/table.tsx";
-import type { TabProps } from "./application.tsx";
+import type { TabProps } from "./tabs.ts";
 import { Tasks } from "./jobs.tsx";
 
 interface StageLine {
@@ -134,6 +136,7 @@ function StageTable({
           id={(l) => `${l.stage.stageId}.${l.stage.attemptId}`}
           sort="-duration"
           open={(l) => stageTo(app, l.stage)}
+          peek={(l) => <StagePeek app={app} line={l} />}
           rowClass={(l) => (l.stage.status === "FAILED" ? "bad" : "")}
           empty={<p class="pad dim">{t.nothingMatches}</p>}
         />
@@ -143,7 +146,6 @@ function StageTable({
 }
 
 const stageTo = (app: AppRef, stage: SparkStage): string => appPath(app, `stages/${stage.stageId}/${stage.attemptId}`);
-const size = (value: number) => <span class={value ? "" : "dim"}>{bytes(value)}</span>;
 
 function stageColumns(app: AppRef, start: number, end: number): Column<StageLine>[] {
   return [
@@ -197,14 +199,7 @@ function stageColumns(app: AppRef, start: number, end: number): Column<StageLine
       leaves: 3,
       cell: (l) => <Place from={l.from} to={l.to} start={start} end={end} bad={l.stage.status === "FAILED"} />,
     },
-    {
-      key: "duration",
-      head: t.duration,
-      num: true,
-      width: 88,
-      by: (l) => l.length,
-      cell: (l) => <b class="figure">{duration(l.length)}</b>,
-    },
+    durationColumn(88, (l) => l.length),
     {
       key: "tasks",
       head: t.tasks,
@@ -213,50 +208,37 @@ function stageColumns(app: AppRef, start: number, end: number): Column<StageLine
       by: (l) => l.stage.numTasks,
       cell: (l) => <Tasks done={l.stage.numCompleteTasks} all={l.stage.numTasks} failed={l.stage.numFailedTasks} />,
     },
-    {
-      key: "input",
-      head: t.input,
-      num: true,
-      width: 84,
-      leaves: 2,
-      by: (l) => l.stage.inputBytes,
-      cell: (l) => size(l.stage.inputBytes),
-    },
-    {
-      key: "output",
-      head: t.output,
-      num: true,
-      width: 84,
-      leaves: 1,
-      by: (l) => l.stage.outputBytes,
-      cell: (l) => size(l.stage.outputBytes),
-    },
-    {
-      key: "read",
-      head: t.shuffleRead,
-      num: true,
-      width: 100,
-      leaves: 2,
-      by: (l) => l.stage.shuffleReadBytes,
-      cell: (l) => size(l.stage.shuffleReadBytes),
-    },
-    {
-      key: "write",
-      head: t.shuffleWrite,
-      num: true,
-      width: 102,
-      leaves: 2,
-      by: (l) => l.stage.shuffleWriteBytes,
-      cell: (l) => size(l.stage.shuffleWriteBytes),
-    },
-    {
-      key: "spill",
-      head: t.spill,
-      num: true,
-      width: 80,
-      leaves: 1,
-      by: (l) => l.stage.diskBytesSpilled,
-      cell: (l) => size(l.stage.diskBytesSpilled),
-    },
+    figureColumn("input", t.input, "bytes", 84, (l) => l.stage.inputBytes, { leaves: 2 }),
+    figureColumn("output", t.output, "bytes", 84, (l) => l.stage.outputBytes, { leaves: 1 }),
+    figureColumn("read", t.shuffleRead, "bytes", 100, (l) => l.stage.shuffleReadBytes, { leaves: 2 }),
+    figureColumn("write", t.shuffleWrite, "bytes", 102, (l) => l.stage.shuffleWriteBytes, { leaves: 2 }),
+    figureColumn("spill", t.spill, "bytes", 80, (l) => l.stage.diskBytesSpilled, { leaves: 1 }),
   ];
+}
+
+function StagePeek({ app, line }: { app: AppRef; line: StageLine }) {
+  const { stage: s } = line;
+  return (
+    <Peek
+      title={t.stageN(s.stageId, s.attemptId)}
+      to={stageTo(app, s)}
+      text={s.failureReason ? <span class="mark-fail">{s.failureReason.split("\n")[0]}</span> : (s.description ?? s.name)}
+      facts={[
+        [t.state, <StatusWord status={s.status} />],
+        [t.duration, duration(line.length)],
+        [t.started, <Moment ms={line.from} seconds />],
+        [t.tasks, <Tasks done={s.numCompleteTasks} all={s.numTasks} failed={s.numFailedTasks} />],
+        [t.taskTime, duration(s.executorRunTime)],
+        [t.gc, duration(s.jvmGcTime)],
+        [t.input, bytes(s.inputBytes)],
+        [t.output, bytes(s.outputBytes)],
+        [t.shuffleRead, bytes(s.shuffleReadBytes)],
+        [t.shuffleWrite, bytes(s.shuffleWriteBytes)],
+        [t.spillMemory, bytes(s.memoryBytesSpilled)],
+        [t.spillDisk, bytes(s.diskBytesSpilled)],
+      ]}
+      findings={line.findings}
+      base={appPath(app)}
+    />
+  );
 }

@@ -6,9 +6,10 @@ import { bytes, count } from "../base/units.ts";
 import { appKey } from "../base/url.ts";
 import { t } from "../base/words.ts";
 import { Help, ShareBar } from "../parts/bits.tsx";
+import { figureColumn } from "../parts/columns.tsx";
 import { Empty, With } from "../parts/states.tsx";
 import { Table, type Column } from "../parts/table.tsx";
-import type { TabProps } from "./application.tsx";
+import type { TabProps } from "./tabs.ts";
 
 export default function Storage({ app }: TabProps) {
   const list = useData<SparkRdd[]>(`${SPARK}/applications/${appKey(app)}/storage/rdd`);
@@ -65,13 +66,6 @@ const storageColumns = (): Column<SparkRdd>[] => [
       </span>
     ),
   },
-  { key: "memory", head: t.inMemory, num: true, width: 110, by: (r) => r.memoryUsed, cell: (r) => bytes(r.memoryUsed) },
-  {
-    key: "disk",
-    head: t.onDisk,
-    num: true,
-    width: 110,
-    by: (r) => r.diskUsed,
-    cell: (r) => <span class={r.diskUsed ? "" : "dim"}>{bytes(r.diskUsed)}</span>,
-  },
+  figureColumn("memory", t.inMemory, "bytes", 110, (r) => r.memoryUsed),
+  figureColumn("disk", t.onDisk, "bytes", 110, (r) => r.diskUsed),
 ];

@@ -1,16 +1,17 @@
 // Does each stream keep up with its source?
 import { useMemo } from "preact/hooks";
 import { OWN, useData } from "../base/fetch.ts";
-import { bytes, count, duration, factor } from "../base/units.ts";
+import { count, duration, factor } from "../base/units.ts";
 import { appKey } from "../base/url.ts";
 import type { Maybe } from "../base/api.ts";
 import { t } from "../base/words.ts";
 import { Card, Help, Moment } from "../parts/bits.tsx";
 import { Columns } from "../parts/chart.tsx";
+import { durationColumn, figureColumn } from "../parts/columns.tsx";
 import { Empty, With } from "../parts/states.tsx";
 import { Table, type Column } from "../parts/table.tsx";
 import { Verdict } from "../parts/text.tsx";
-import type { TabProps } from "./application.tsx";
+import type { TabProps } from "./tabs.ts";
 
 interface Batch {
   batch: number;
@@ -150,34 +151,11 @@ const slowest = (b: Batch): string => {
 const batchColumns = (): Column<Batch>[] => [
   { key: "batch", head: t.batch, num: true, width: 80, by: (b) => b.batch, cell: (b) => b.batch },
   { key: "t", head: t.started, num: true, width: 130, by: (b) => b.t, cell: (b) => <Moment ms={b.t} seconds /> },
-  {
-    key: "duration",
-    head: t.duration,
-    num: true,
-    width: 92,
-    by: (b) => b.duration_ms,
-    cell: (b) => <b class="figure">{duration(b.duration_ms)}</b>,
-  },
+  durationColumn(92, (b) => b.duration_ms),
   { key: "slowest", head: t.longestPart, cell: slowest },
-  { key: "rows", head: t.rowsRead, num: true, width: 100, by: (b) => b.input_rows, cell: (b) => count(b.input_rows) },
-  {
-    key: "in",
-    head: t.arrived,
-    num: true,
-    width: 110,
-    leaves: 2,
-    by: (b) => b.rows_per_s_in,
-    cell: (b) => count(b.rows_per_s_in),
-  },
-  {
-    key: "done",
-    head: t.processed,
-    num: true,
-    width: 110,
-    leaves: 2,
-    by: (b) => b.rows_per_s_done,
-    cell: (b) => count(b.rows_per_s_done),
-  },
+  figureColumn("rows", t.rowsRead, "count", 100, (b) => b.input_rows),
+  figureColumn("in", t.arrived, "count", 110, (b) => b.rows_per_s_in, { leaves: 2 }),
+  figureColumn("done", t.processed, "count", 110, (b) => b.rows_per_s_done, { leaves: 2 }),
   {
     key: "pressure",
     head: t.pressure,
@@ -188,26 +166,10 @@ const batchColumns = (): Column<Batch>[] => [
     by: pressure,
     cell: (b) => <span class={(pressure(b) ?? 0) > 1.05 ? "slow" : ""}>{factor(pressure(b))}</span>,
   },
-  {
-    key: "state",
-    head: t.stateRows,
-    num: true,
-    width: 110,
-    leaves: 1,
-    by: (b) => b.state_rows,
-    cell: (b) => count(b.state_rows),
-  },
-  {
-    key: "statebytes",
-    head: t.stateSize,
-    num: true,
-    width: 100,
-    leaves: 1,
-    by: (b) => b.state_bytes,
-    cell: (b) => bytes(b.state_bytes),
-  },
+  figureColumn("state", t.stateRows, "count", 110, (b) => b.state_rows, { leaves: 1 }),
+  figureColumn("statebytes", t.stateSize, "bytes", 100, (b) => b.state_bytes, { leaves: 1 }),
   { key: "watermark", head: t.watermark, width: 190, leaves: 3, cell: (b) => b.watermark ?? "–" },
-  { key: "late", head: t.lateRows, num: true, width: 90, leaves: 1, by: (b) => b.late_rows, cell: (b) => count(b.late_rows) },
+  figureColumn("late", t.lateRows, "count", 90, (b) => b.late_rows, { leaves: 1 }),
 ];
 
 /** How many times as long a batch takes as its rows took to arrive. */

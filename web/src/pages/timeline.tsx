@@ -9,8 +9,8 @@ import { ErrorBox, With } from "../parts/states.tsx";
 import { BarFacts, TimelineView } from "../parts/timeline.tsx";
 import { useTimeline, type By } from "../parts/timeline-data.ts";
 import { TimelineLegend } from "../parts/timeline-legend.tsx";
-import type { Scene, View } from "../parts/timeline-model.ts";
-import type { TabProps } from "./application.tsx";
+import type { Scene, Spot, View } from "../parts/timeline-model.ts";
+import type { TabProps } from "./tabs.ts";
 
 const KINDS: By[] = ["executor", "stage", "host"];
 
@@ -37,7 +37,7 @@ export default function TimelinePage({ app }: TabProps) {
   const by = asked && KINDS.includes(asked) ? asked : "executor";
   const [view, setView] = useView();
   const { line, bars, scene } = useTimeline(app, by, view);
-  const [selected, setSelected] = useState<number | null>(null);
+  const [selected, setSelected] = useState<Spot | null>(null);
   const show = (next: View) => setView(scene && next.to - next.from >= scene.span * 0.999 ? null : next);
   // Kept while the view moves: a drag must not draw these lists again.
   const lists = useMemo(
@@ -59,7 +59,7 @@ export default function TimelinePage({ app }: TabProps) {
         id="event-timeline"
         right={
           <>
-            {scene && <TimelineLegend scene={scene} />}
+            {scene && <TimelineLegend scene={scene} view={view} />}
             <Seg<By>
               label={t.lanesBy}
               value={by}
@@ -75,11 +75,7 @@ export default function TimelinePage({ app }: TabProps) {
               <>
                 <TimelineView scene={scene} full view={view} onView={show} onSelect={setSelected} tasks={data.tasks} most={680} />
                 <div class="under">
-                  {selected !== null && scene.bars ? (
-                    <Selected app={app} scene={scene} bar={selected} />
-                  ) : (
-                    <Help>{t.timelineHelp}</Help>
-                  )}
+                  {selected ? <Selected app={app} scene={scene} spot={selected} /> : <Help>{t.timelineHelp}</Help>}
                 </div>
               </>
             )
@@ -92,11 +88,11 @@ export default function TimelinePage({ app }: TabProps) {
   );
 }
 
-function Selected({ app, scene, bar }: { app: AppRef; scene: Scene; bar: number }) {
-  const stage = scene.bars!.stages[scene.bars!.stage[bar]!];
+function Selected({ app, scene, spot }: { app: AppRef; scene: Scene; spot: Spot }) {
+  const stage = spot.bars.stages[spot.bars.stage[spot.i]!];
   return (
     <div class="selected-task">
-      <BarFacts scene={scene} bar={bar} />
+      <BarFacts scene={scene} spot={spot} />
       {stage && (
         <a class="btn sm" href={appPath(app, `stages/${stage[0]}/${stage[1]}`)}>
           {t.openStage(stage[0])}
@@ -141,7 +137,7 @@ function Marks({ scene }: { scene: Scene }) {
           <li key={i}>
             <span class="timeline-line">
               <span class="num">{clock(scene.startMs + mark.t, true)}</span>
-              <span class={/lost|fail/.test(mark.kind) ? "mark-fail" : "soft"}>{mark.text}</span>
+              <span class={mark.bad ? "mark-fail" : "soft"}>{mark.text}</span>
             </span>
           </li>
         ))}

@@ -36,6 +36,8 @@ export class Pen {
     readonly ctx: CanvasRenderingContext2D,
     readonly width: number,
     readonly height: number,
+    /** Pixels of the screen for one of the page. */
+    readonly dense: number,
   ) {}
 
   line(x1: number, y1: number, x2: number, y2: number): void {
@@ -109,7 +111,7 @@ export function penFor(canvas: HTMLCanvasElement, height: number): Pen | null {
   }
   ctx.setTransform(dense, 0, 0, dense, 0, 0);
   ctx.clearRect(0, 0, width, height);
-  return new Pen(ctx, width, height);
+  return new Pen(ctx, width, height, dense);
 }
 
 /** Draws when something in `when` changes, when the width changes, and once the fonts are there. */

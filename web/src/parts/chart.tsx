@@ -71,7 +71,7 @@ function draw(pen: Pen, { values, lines, labels, format, mark }: ColumnsProps, a
 
 function drawLine(pen: Pen, lines: (number | null)[], each: number, y: (value: number) => number): void {
   const { ctx } = pen;
-  ctx.strokeStyle = ink("--warn");
+  ctx.strokeStyle = ink("--d5");
   ctx.lineWidth = 2;
   ctx.beginPath();
   let open = false;

@@ -7,7 +7,8 @@ import { Seg } from "./bits.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Icon } from "./icons.tsx";
 
-const shown = (keys: string): string[] => keys.replace("mod+k", "Ctrl/⌘ K").replace("Escape", "Esc").split(" ");
+const shown = (keys: string): string[] =>
+  keys === " " ? [t.space] : keys.replace("mod+k", "Ctrl/⌘ K").replace("Escape", "Esc").split(" ");
 
 interface Me {
   name: string | null;

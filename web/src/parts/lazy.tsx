@@ -1,25 +1,36 @@
-// Pages and parts that are loaded when they are first shown.
+// Pages and parts that are loaded when they are first shown, or a little before.
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../base/words.ts";
 import { Empty } from "./states.tsx";
 
-export function lazy<P extends object>(load: () => Promise<{ default: ComponentType<P> }>): ComponentType<P> {
+export type Lazy<P> = ComponentType<P> & { load: () => Promise<void> };
+
+export function lazy<P extends object>(find: () => Promise<{ default: ComponentType<P> }>): Lazy<P> {
   let ready: ComponentType<P> | null = null;
-  return function Lazy(props: P) {
+  let loading: Promise<void> | null = null;
+  const load = () =>
+    (loading ??= find().then(
+      (module) => {
+        ready = module.default;
+      },
+      (error) => {
+        loading = null;
+        throw error;
+      },
+    ));
+  function Shown(props: P) {
     const [state, setState] = useState<{ Part: ComponentType<P> | null; failed: boolean }>({ Part: ready, failed: false });
     useEffect(() => {
-      if (ready) return;
+      if (state.Part) return;
       load().then(
-        (module) => {
-          ready = module.default;
-          setState({ Part: ready, failed: false });
-        },
+        () => setState({ Part: ready, failed: false }),
         () => setState({ Part: null, failed: true }),
       );
     }, []);
     if (state.failed) return <Empty title={t.partMissing}>{t.partMissingNext}</Empty>;
     const { Part } = state;
     return Part ? <Part {...props} /> : <div class="waiting" aria-busy="true" />;
-  };
+  }
+  return Object.assign(Shown, { load });
 }

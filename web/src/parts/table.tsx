@@ -1,6 +1,6 @@
 // A table of any length: rows have one fixed height and only those in sight are in the document.
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { here, setQuery } from "../base/url.ts";
 import { onKey } from "../base/keys.ts";
 import { t } from "../base/words.ts";
@@ -29,13 +29,22 @@ interface TableProps<T> {
   sortKey?: string;
   rowHeight?: number;
   open?: (row: T) => string;
+  /** The first facts of a row, shown beside the table. */
+  peek?: (row: T) => ComponentChildren;
+  /** Chooses a row, or no longer. */
+  pick?: (row: T) => void;
   rowClass?: (row: T) => string;
   /** Own scroll box with this height instead of the page. */
   box?: number;
   empty?: ComponentChildren;
 }
 
-const AROUND = 6;
+/** Rows drawn above and below those in sight. */
+const AROUND = 3;
+const LEAST = 24;
+/** Rows of a box that is not near the window. */
+const FIRST = 8;
+const NEAR = 200;
 
 export function Table<T>(props: TableProps<T>) {
   const { columns, rows, sort = "", sortKey = "sort" } = props;
@@ -86,6 +95,8 @@ export interface WindowProps<T> {
   sortable: (column: Column<T>) => boolean;
   rowHeight?: number;
   open?: (row: T) => string;
+  peek?: (row: T) => ComponentChildren;
+  pick?: (row: T) => void;
   rowClass?: (row: T) => string;
   box?: number;
   /** Told which rows are in sight, for tables that load as they scroll. */
@@ -93,16 +104,40 @@ export interface WindowProps<T> {
 }
 
 export function Window<T>(props: WindowProps<T>) {
-  const { columns, total, rowAt, rowHeight = 28, box } = props;
+  const { peek, rowAt } = props;
   const outer = useRef<HTMLDivElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
-  const [from, to] = useSight(outer, body, total, rowHeight, box !== undefined);
   const cursor = useCursor(props, outer, body);
+  const peeked = cursor.peeking ? rowAt(cursor.at) : undefined;
+  if (!peek) return <Grid {...props} outer={outer} body={body} cursor={cursor} />;
+  return (
+    <div class={peeked === undefined ? "" : "with-peek"}>
+      <Grid {...props} outer={outer} body={body} cursor={cursor} />
+      {peeked !== undefined && (
+        <aside class="peek" aria-label={t.details}>
+          <button type="button" class="btn ghost sm close" onClick={() => cursor.peek(null)} aria-label={t.close}>
+            <Icon name="close" />
+          </button>
+          {peek(peeked)}
+        </aside>
+      )}
+    </div>
+  );
+}
+
+interface GridProps<T> extends WindowProps<T> {
+  outer: Ref<HTMLDivElement>;
+  body: Ref<HTMLTableSectionElement>;
+  cursor: Cursor;
+}
+
+function Grid<T>(props: GridProps<T>) {
+  const { columns, total, rowAt, rowHeight = 28, box, outer, body, cursor } = props;
+  const [from, to] = useSight(outer, body, total, rowHeight, box !== undefined);
+  const key = useRowKeys(from, to);
   useEffect(() => props.onRange?.(from, to), [from, to]);
-  // A row that leaves on one side comes back on the other: changing texts is far cheaper than making rows.
-  const slots = Math.ceil((to - from) / 8) * 8;
   const lines = [];
-  for (let i = from; i < to; i++) lines.push(<Line key={i % slots} {...props} index={i} row={rowAt(i)} on={cursor === i} />);
+  for (let i = from; i < to; i++) lines.push(<Line key={key(i)} {...props} index={i} row={rowAt(i)} on={cursor.at === i} />);
   const style = { maxHeight: box === undefined ? undefined : `${box}px` };
   return (
     <div
@@ -116,7 +151,7 @@ export function Window<T>(props: WindowProps<T>) {
       <table aria-rowcount={total + 1}>
         <colgroup>
           {columns.map((c) => (
-            <col key={c.key} class={leaving(c)} style={{ width: c.width ? `${c.width}px` : undefined }} />
+            <col key={c.key} class={`col-${c.key} ${leaving(c)}`} style={{ width: c.width ? `${c.width}px` : undefined }} />
           ))}
         </colgroup>
         <thead>
@@ -145,6 +180,17 @@ export function Window<T>(props: WindowProps<T>) {
   );
 }
 
+/** A row that leaves on one side comes back on the other, and after a jump every row keeps its place: changing texts is far cheaper than making or moving rows. */
+function useRowKeys(from: number, to: number): (index: number) => number {
+  const last = useRef({ from, slots: 0, turn: 0 });
+  const { current } = last;
+  const slots = Math.max(current.slots, Math.ceil((to - from) / 8) * 8);
+  const jump = Math.abs(from - current.from) >= slots ? from - current.from : 0;
+  last.current = { from, slots, turn: current.turn + jump };
+  const { turn } = last.current;
+  return (index) => (((index - turn) % slots) + slots) % slots;
+}
+
 const leaving = <T,>(column: Column<T>): string => (column.leaves ? `leaves-${column.leaves}` : "");
 
 function Head<T>({ column, sorted, onSort, sortable }: WindowProps<T> & { column: Column<T> }) {
@@ -171,35 +217,49 @@ function Head<T>({ column, sorted, onSort, sortable }: WindowProps<T> & { column
   );
 }
 
-interface LineProps<T> extends WindowProps<T> {
+interface LineProps<T> extends GridProps<T> {
   index: number;
   row: T | undefined;
   on: boolean;
 }
 
-function Line<T>({ columns, index, row, on, open, rowClass, rowHeight = 28 }: LineProps<T>) {
-  if (row === undefined)
+function Line<T>({ columns, index, row, on, open, peek, cursor, rowClass, rowHeight = 28 }: LineProps<T>) {
+  // Until a row has come its place keeps the cells of the row before, unseen.
+  const before = useRef<T | undefined>(undefined);
+  if (row !== undefined) before.current = row;
+  const shown = before.current;
+  const classes = `${row === undefined ? "pending" : ""} ${open ? "opens" : ""} ${on ? "on" : ""} ${row === undefined ? "" : (rowClass?.(row) ?? "")}`;
+  const peekAt = peek ? cursor.peek : null;
+  return useMemo(() => {
+    if (shown === undefined)
+      return (
+        <tr class="pending" style={{ height: `${rowHeight}px` }} aria-rowindex={index + 2}>
+          <td />
+        </tr>
+      );
+    // The button lies over the end of the widest text, not over a number.
+    const widest = columns.findIndex((c) => !c.width);
     return (
-      <tr class="pending" style={{ height: `${rowHeight}px` }} aria-rowindex={index + 2}>
-        <td>…</td>
+      <tr
+        class={classes}
+        style={{ height: `${rowHeight}px` }}
+        aria-rowindex={index + 2}
+        data-row={row === undefined ? undefined : index}
+        onClick={(event) => openRow(event, open?.(shown))}
+      >
+        {columns.map((c, i) => (
+          <td key={c.key} class={`${c.num ? "num" : ""} ${leaving(c)}`}>
+            {c.cell(shown)}
+            {peekAt && i === widest && (
+              <button type="button" class="peek-on" tabIndex={-1} aria-label={t.keys.peek} onClick={() => peekAt(index)}>
+                <Icon name="peek" />
+              </button>
+            )}
+          </td>
+        ))}
       </tr>
     );
-  const classes = `${open ? "opens" : ""} ${on ? "on" : ""} ${rowClass?.(row) ?? ""}`;
-  return (
-    <tr
-      class={classes}
-      style={{ height: `${rowHeight}px` }}
-      aria-rowindex={index + 2}
-      data-row={index}
-      onClick={(event) => openRow(event, open?.(row))}
-    >
-      {columns.map((c) => (
-        <td key={c.key} class={`${c.num ? "num" : ""} ${leaving(c)}`}>
-          {c.cell(row)}
-        </td>
-      ))}
-    </tr>
-  );
+  }, [columns, index, row, shown, classes, rowHeight, peekAt]);
 }
 
 /** A click anywhere in a row follows its link; selecting text or using a control inside does not. */
@@ -228,7 +288,7 @@ function useSight(
   height: number,
   boxed: boolean,
 ): [number, number] {
-  const [range, setRange] = useState<[number, number]>([0, Math.min(total, 40)]);
+  const [range, setRange] = useState<[number, number]>([0, Math.min(total, boxed ? FIRST : LEAST)]);
   useLayoutEffect(() => {
     const look = () => {
       if (!body.current || !outer.current) return;
@@ -238,7 +298,10 @@ function useSight(
       const bottom = boxed ? clip.bottom : innerHeight;
       const first = Math.floor((top - body.current.getBoundingClientRect().top) / height) - AROUND;
       const from = Math.max(0, Math.min(first, total - 1));
-      const to = Math.min(total, Math.max(from + 24, first + Math.ceil((bottom - top) / height) + 2 * AROUND));
+      // One far below is not worth a frame yet.
+      const far = boxed && clip.top > innerHeight + NEAR;
+      const end = far ? from + FIRST : Math.max(from + LEAST, first + Math.ceil((bottom - top) / height) + 2 * AROUND);
+      const to = Math.min(total, end);
       setRange((old) => (old[0] === from && old[1] === to ? old : [from, to]));
     };
     look();
@@ -252,31 +315,64 @@ function useSight(
   return [Math.min(range[0], Math.max(0, total - 1)), Math.min(range[1], total)];
 }
 
-/** j and k walk the rows, Enter opens the one they stand on. */
-function useCursor<T>(props: WindowProps<T>, outer: Ref<HTMLDivElement>, body: Ref<HTMLTableSectionElement>): number {
-  const [cursor, setCursor] = useState(-1);
-  const { total, rowHeight = 28, open, box } = props;
-  const at = useRef(-1);
+interface Cursor {
+  /** The row that the keys stand on, or -1. */
+  at: number;
+  /** Whether the facts of that row are shown beside the table. */
+  peeking: boolean;
+  /** Shows the facts of a row, or no longer. */
+  peek: (row: number | null) => void;
+}
+
+const isOwnControl = (): boolean => document.activeElement?.closest("a, button, input, summary") !== null;
+
+/** j and k walk the rows, Enter opens the one they stand on, Space peeks at it and x picks it. */
+function useCursor<T>(props: WindowProps<T>, outer: Ref<HTMLDivElement>, body: Ref<HTMLTableSectionElement>): Cursor {
+  const [at, setAt] = useState(-1);
+  const [peeking, setPeeking] = useState(false);
+  const { total, rowHeight = 28, open, peek, pick, box } = props;
+  const now = useRef({ at, peeking, props });
+  now.current = { at, peeking, props };
+  const move = (to: number) => {
+    const next = Math.max(0, Math.min(total - 1, to));
+    now.current.at = next;
+    setAt(next);
+    reveal(outer.current, body.current, next, rowHeight, box !== undefined);
+  };
   useEffect(() => {
-    if (!open) return;
-    const move = (by: number) => {
-      at.current = Math.max(0, Math.min(total - 1, at.current + by));
-      setCursor(at.current);
-      reveal(outer.current, body.current, at.current, rowHeight, box !== undefined);
-    };
+    if (!open || !total) return;
     const enter = () => {
-      if (at.current < 0 || document.activeElement?.closest("a, button, input, summary")) return false;
-      body.current?.querySelector<HTMLAnchorElement>(`[data-row="${at.current}"] a[href]`)?.click();
+      if (now.current.at < 0 || isOwnControl()) return false;
+      body.current?.querySelector<HTMLAnchorElement>(`[data-row="${now.current.at}"] a[href]`)?.click();
+      return true;
+    };
+    const look = () => {
+      if (isOwnControl()) return false;
+      if (now.current.at < 0) move(0);
+      setPeeking(!now.current.peeking);
+      return true;
+    };
+    const choose = () => {
+      const row = now.current.props.rowAt(now.current.at);
+      if (row === undefined) return false;
+      now.current.props.pick?.(row);
       return true;
     };
     const off = [
-      onKey("j", t.keys.next, () => move(1)),
-      onKey("k", t.keys.previous, () => move(-1)),
+      onKey("j", t.keys.next, () => move(now.current.at + 1)),
+      onKey("k", t.keys.previous, () => move(now.current.at - 1)),
       onKey("Enter", t.keys.open, enter),
+      ...(peek ? [onKey(" ", t.keys.peek, look)] : []),
+      ...(pick ? [onKey("x", t.keys.pick, choose)] : []),
     ];
     return () => off.forEach((remove) => remove());
   }, [total, open !== undefined]);
-  return cursor;
+  useEffect(() => (peeking ? onKey("Escape", t.keys.back, () => setPeeking(false)) : undefined), [peeking]);
+  const show = useCallback((row: number | null) => {
+    if (row !== null) setAt(row);
+    setPeeking(row !== null);
+  }, []);
+  return { at, peeking, peek: show };
 }
 
 function reveal(outer: HTMLElement | null, body: HTMLElement | null, index: number, height: number, boxed: boolean): void {

@@ -4,10 +4,12 @@ import { useState } from "preact/hooks";
 import { t } from "../base/words.ts";
 import { Icon } from "./icons.tsx";
 
+/** A number stays with its unit at the end of a line. */
+const tied = (text: string): string => text.replace(/(\d) (?=(?:ms|[smhd]|[KMGTP]iB|B|[%×])(?![\p{L}\d]))/gu, "$1\u00a0");
+
 export function Prose({ text }: { text: string }) {
   const parts = text.split(/`([^`\n]+)`/);
-  if (parts.length === 1) return <>{text}</>;
-  return <>{parts.map((part, i) => (i % 2 ? <code key={i}>{part}</code> : part))}</>;
+  return <>{parts.map((part, i) => (i % 2 ? <code key={i}>{part}</code> : tied(part)))}</>;
 }
 
 /** Servers write what went wrong as a clause; on its own it starts a sentence. */

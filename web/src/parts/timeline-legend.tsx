@@ -1,46 +1,32 @@
 // Only what is in the picture.
+import { count } from "../base/units.ts";
 import { t } from "../base/words.ts";
-import { FAILED, KILLED, MERGED, type Scene } from "./timeline-model.ts";
+import type { Scene, View } from "./timeline-model.ts";
+import { barsIn } from "./timeline-model.ts";
 
-export function TimelineLegend({ scene }: { scene: Scene }) {
-  const { bars } = scene;
+export function TimelineLegend({ scene, view = null }: { scene: Scene; view?: View | null }) {
+  const bars = barsIn(scene, view ?? { from: 0, to: scene.span });
   if (!bars) return null;
+  const { seen } = bars;
+  const items: [boolean, string, string, string?][] = [
+    [true, "k-task", t.legendTask],
+    [seen.straggler, "k-slow", t.legendSlowest],
+    [seen.gc, "k-gc", t.legendGc],
+    [seen.failed, "k-failed", t.legendFailed, "×"],
+    [seen.killed, "k-killed", t.status("killed")],
+  ];
   return (
     <span class="legend">
-      <span>
-        <i class="k-task" />
-        {t.legendTask}
-      </span>
-      {bars.straggler.includes(1) && (
-        <span>
-          <i class="k-slow" />
-          {t.legendSlowest}
-        </span>
+      {items.map(
+        ([shown, kind, text, glyph]) =>
+          shown && (
+            <span key={kind}>
+              <i class={kind}>{glyph}</i>
+              {text}
+            </span>
+          ),
       )}
-      {bars.gc.some((gc) => gc > 12) && (
-        <span>
-          <i class="k-gc" />
-          {t.legendGc}
-        </span>
-      )}
-      {bars.state.includes(FAILED) && (
-        <span>
-          <i class="k-failed">×</i>
-          {t.legendFailed}
-        </span>
-      )}
-      {bars.state.includes(MERGED) && (
-        <span>
-          <i class="k-task" />
-          {t.legendMerged}
-        </span>
-      )}
-      {bars.state.includes(KILLED) && (
-        <span>
-          <i class="k-killed" />
-          {t.status("killed")}
-        </span>
-      )}
+      {seen.merged > 0 && <span title={t.mergedTitle}>{t.mergedTasks(count(seen.merged), count(seen.tasks))}</span>}
     </span>
   );
 }

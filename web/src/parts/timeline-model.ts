@@ -1,29 +1,27 @@
-// The timeline without its picture: bars in drawing order, where lanes lie, what is under a point.
-import type { Lane, StripHeader, Timeline } from "../base/api.ts";
-import type { Columns } from "../base/columns.ts";
+// The timeline without its picture: what is in it, where lanes lie, what is under a point.
+import type { Lane, Timeline } from "../base/api.ts";
+import type { Bars, StageTasks } from "./bars.ts";
 
-export const RUNNING = 0;
-export const FAILED = 2;
-export const KILLED = 3;
-export const MERGED = 4;
+export interface View {
+  from: number;
+  to: number;
+}
 
-export interface Bars {
-  count: number;
-  lane: Uint32Array;
-  row: Uint32Array;
-  start: Uint32Array;
-  length: Uint32Array;
-  gc: Uint8Array;
-  state: Uint8Array;
-  stage: Uint32Array;
-  task: Uint32Array;
-  /** Stage id and attempt by the number in `stage`. */
-  stages: [number, number][];
-  /** 1 where a task held up its stage: the slowest by far and long beside the whole. */
-  straggler: Uint8Array;
-  /** Bars sorted by row and start, and where each row begins in that order. */
-  order: Uint32Array;
-  rowStart: Uint32Array;
+/** More detail for a part of the whole. */
+export interface Part<T> extends View {
+  data: T;
+}
+
+export interface Mark {
+  t: number;
+  text: string;
+  bad: boolean;
+}
+
+export interface Busy {
+  t: number[];
+  cores: number[];
+  most: number;
 }
 
 export interface Scene {
@@ -33,14 +31,25 @@ export interface Scene {
   span: number;
   lanes: Lane[];
   slots: number;
-  busy: Timeline["busy"] | null;
+  busy: Busy | null;
+  nearBusy: Part<Busy> | null;
   gaps: { from: number; to: number; text: string }[];
-  marks: { t: number; kind: string; text: string }[];
-  stages: { stage: number; attempt: number; name: string; from: number; to: number }[];
+  marks: Mark[];
+  /** In the order in which they began. */
+  stages: { stage: number; from: number; to: number }[];
+  /** How long a stage ran, by its id and attempt. */
+  stageMs: Map<string, number>;
   bars: Bars | null;
+  nearBars: Part<Bars> | null;
 }
 
-export function sceneOf(line: Timeline, bars: Bars | null, busy: Timeline["busy"] | null, by: Scene["by"]): Scene {
+export const stageKey = ([stage, attempt]: [number, number]): string => `${stage}.${attempt}`;
+
+export function busyOf({ busy, slots }: Timeline): Busy {
+  return { ...busy, most: busy.cores.reduce((most, cores) => Math.max(most, cores), Math.max(1, slots)) };
+}
+
+export function sceneOf(line: Timeline, by: Scene["by"], bars: Bars | null): Scene {
   const at = (ms: number) => ms - line.start_ms;
   return {
     by,
@@ -48,160 +57,53 @@ export function sceneOf(line: Timeline, bars: Bars | null, busy: Timeline["busy"
     span: Math.max(1, line.end_ms - line.start_ms),
     lanes: line.lanes,
     slots: Math.round(line.slots),
-    busy: busy ?? line.busy,
+    busy: busyOf(line),
+    nearBusy: null,
     gaps: line.gaps.map((g) => ({ from: at(g.from_ms), to: at(g.to_ms), text: g.text })),
-    marks: line.marks.map((m) => ({ t: at(m.t), kind: m.kind, text: m.text })),
-    stages: line.stages.map((s) => ({
-      stage: s.stage,
-      attempt: s.attempt,
-      name: s.name,
-      from: at(s.start_ms),
-      to: at(s.end_ms),
-    })),
+    marks: line.marks
+      .filter((m) => !/added/.test(m.kind))
+      .map((m) => ({ t: at(m.t), text: m.text, bad: /lost|fail|removed|exclu/.test(m.kind) })),
+    stages: line.stages
+      .map((s) => ({ stage: s.stage, from: at(s.start_ms), to: at(s.end_ms) }))
+      .sort((a, b) => a.from - b.from),
+    stageMs: new Map(line.stages.map((s) => [stageKey([s.stage, s.attempt]), s.end_ms - s.start_ms])),
     bars,
+    nearBars: null,
   };
 }
 
-const rowOffsets = (lanes: Lane[]): Uint32Array => {
-  const offsets = new Uint32Array(lanes.length + 1);
-  lanes.forEach((lane, i) => {
-    offsets[i + 1] = offsets[i]! + Math.max(1, lane.rows);
-  });
-  return offsets;
-};
-
-export interface BarsHeader {
-  stages: [number, number][];
-}
-
-export function barsOf(columns: Columns<BarsHeader>, lanes: Lane[], span: number): Bars {
-  const raw = {
-    count: columns.rows,
-    lane: columns.u32("lane"),
-    row: columns.u32("row"),
-    start: columns.u32("start"),
-    length: columns.u32("length"),
-    gc: columns.u8("gc"),
-    state: columns.u8("state"),
-    stage: columns.u32("stage"),
-    task: columns.u32("task"),
-    stages: columns.header.stages ?? [],
-  };
-  const slowest = columns.u8("slowest");
-  return index({ ...raw, straggler: stragglers(raw, (i) => slowest[i] === 1, span) }, lanes);
-}
-
-type Raw = Omit<Bars, "order" | "rowStart">;
-
-function index(raw: Raw, lanes: Lane[]): Bars {
-  const offsets = rowOffsets(lanes);
-  const rows = offsets[lanes.length]!;
-  const rowOf = (i: number) => Math.min(rows - 1, offsets[Math.min(raw.lane[i]!, lanes.length - 1)]! + raw.row[i]!);
-  const rowStart = new Uint32Array(rows + 1);
-  for (let i = 0; i < raw.count; i++) rowStart[rowOf(i) + 1]! += 1;
-  for (let r = 0; r < rows; r++) rowStart[r + 1]! += rowStart[r]!;
-  const next = rowStart.slice();
-  const order = new Uint32Array(raw.count);
-  for (let i = 0; i < raw.count; i++) order[next[rowOf(i)]!++] = i;
-  for (let r = 0; r < rows; r++) sortByStart(order, rowStart[r]!, rowStart[r + 1]!, raw.start);
-  return { ...raw, order, rowStart };
-}
-
-/** Servers send rows in order of time, so a sort is seldom needed. */
-function sortByStart(order: Uint32Array, from: number, to: number, start: Uint32Array): void {
-  for (let k = from + 1; k < to; k++) {
-    if (start[order[k]!]! >= start[order[k - 1]!]!) continue;
-    order.subarray(from, to).sort((a, b) => start[a]! - start[b]!);
-    return;
-  }
-}
-
-function stragglers(
-  raw: { count: number; stage: Uint32Array; length: Uint32Array; state: Uint8Array },
-  isSlowest: (i: number) => boolean,
-  span: number,
-): Uint8Array {
-  const out = new Uint8Array(raw.count);
-  const lengths = new Map<number, number[]>();
-  for (let i = 0; i < raw.count; i++) {
-    if (raw.state[i] === MERGED) continue;
-    const list = lengths.get(raw.stage[i]!);
-    if (list) list.push(raw.length[i]!);
-    else lengths.set(raw.stage[i]!, [raw.length[i]!]);
-  }
-  const medians = new Map(
-    [...lengths].map(([stage, list]) => [stage, list.length > 1 ? list.sort((a, b) => a - b)[list.length >> 1]! : Infinity]),
-  );
-  for (let i = 0; i < raw.count; i++) {
-    if (!isSlowest(i) || raw.state[i] === MERGED) continue;
-    const length = raw.length[i]!;
-    if (length > 2 * medians.get(raw.stage[i]!)! && length > span * 0.02) out[i] = 1;
-  }
-  return out;
-}
-
-/** Only executors that ran a task of the stage get a lane, in the order of their names. */
-function usedLanes(columns: Columns<StripHeader>): { names: string[]; lane: Uint32Array } {
-  const all = columns.header.executors ?? [];
-  const executor = columns.u32("executor");
-  const used = [...new Set(executor)].sort((a, b) => (all[a] ?? "").localeCompare(all[b] ?? "", "en", { numeric: true }));
-  const place = new Map(used.map((from, to) => [from, to]));
-  return { names: used.map((i) => all[i] ?? String(i)), lane: executor.map((i) => place.get(i)!) };
-}
-
-/** The tasks of one stage as lanes of executors; a task takes the first row of its executor that is free. */
-export function sceneOfStage(columns: Columns<StripHeader>, stage: number, attempt: number): Scene {
-  const { names: executors, lane } = usedLanes(columns);
-  const start = columns.u32("start");
-  const length = columns.u32("duration");
-  const sorted = Uint32Array.from({ length: columns.rows }, (_, i) => i).sort((a, b) => start[a]! - start[b]!);
-  const ends: number[][] = executors.map(() => []);
-  const row = new Uint32Array(columns.rows);
-  let span = 1;
-  for (const i of sorted) {
-    const free = (ends[lane[i]!] ??= []);
-    const end = start[i]! + length[i]!;
-    const at = free.findIndex((until) => until <= start[i]!);
-    row[i] = at < 0 ? free.length : at;
-    free[row[i]!] = end;
-    span = Math.max(span, end);
-  }
-  const lanes = executors.map((name, i): Lane => ({
-    name,
-    host: null,
-    added_ms: null,
-    removed_ms: null,
-    reason: null,
-    rows: Math.max(1, ends[i]?.length ?? 1),
-  }));
-  const raw = {
-    count: columns.rows,
-    lane,
-    row,
-    start,
-    length,
-    gc: columns.u8("gc"),
-    state: columns.u8("state"),
-    stage: new Uint32Array(columns.rows),
-    task: columns.u32("task"),
-    stages: [[stage, attempt]] as [number, number][],
-  };
-  let slowest = 0;
-  for (let i = 1; i < columns.rows; i++) if (length[i]! > length[slowest]!) slowest = i;
-  const bars = index({ ...raw, straggler: stragglers(raw, (i) => i === slowest, span) }, lanes);
+/** The tasks of one stage as lanes of executors. */
+export function sceneOfStage(tasks: StageTasks, stage: number, attempt: number): Scene {
+  const bars = { ...tasks.bars, stages: [[stage, attempt]] as [number, number][] };
   return {
     by: "executor",
-    startMs: columns.header.start_ms,
-    span,
-    lanes,
+    startMs: tasks.startMs,
+    span: tasks.span,
+    lanes: tasks.lanes,
     slots: 0,
     busy: null,
+    nearBusy: null,
     gaps: [],
     marks: [],
     stages: [],
+    stageMs: new Map([[stageKey([stage, attempt]), tasks.span]]),
     bars,
+    nearBars: null,
   };
 }
+
+export const covers = (part: View | null, view: View): boolean => part !== null && part.from <= view.from && view.to <= part.to;
+
+export const barsIn = (scene: Scene, view: View): Bars | null =>
+  covers(scene.nearBars, view) ? scene.nearBars!.data : scene.bars;
+export const busyIn = (scene: Scene, view: View): Busy | null =>
+  covers(scene.nearBusy, view) ? scene.nearBusy!.data : scene.busy;
+
+export const clampView = (view: View, span: number): View => {
+  const length = Math.min(span, Math.max(2, view.to - view.from));
+  const from = Math.max(0, Math.min(span - length, view.from));
+  return { from, to: from + length };
+};
 
 // Where things lie
 
@@ -211,68 +113,96 @@ export interface Layout {
   /** First pixel of the lanes, below axis and busy cores. */
   top: number;
   bottom: number;
+  /** Pinned lanes stay above the others while these scroll. */
+  pinned: Uint8Array;
+  pinnedHeight: number;
   laneTop: Float64Array;
   laneHeight: Float64Array;
-  rowOffset: Uint32Array;
+  rows: Uint32Array;
+  /** Height of the lanes that scroll. */
   total: number;
 }
 
 export const AXIS = 18;
 export const FOOT = 18;
+const PIN_GAP = 6;
 
-export function layoutOf(scene: Scene, width: number, left: number, tall: boolean): Layout {
+export function layoutOf(scene: Scene, width: number, left: number, tall: boolean, pins: string[]): Layout {
   const n = scene.lanes.length;
-  const laneTop = new Float64Array(n);
-  const laneHeight = new Float64Array(n);
-  const rows = scene.lanes.reduce((sum, lane) => sum + Math.max(1, lane.rows), 0);
+  const layout = { laneTop: new Float64Array(n), laneHeight: new Float64Array(n), rows: new Uint32Array(n) };
+  const pinned = Uint8Array.from(scene.lanes, (lane) => Number(pins.includes(lane.name)));
+  const all = scene.lanes.reduce((sum, lane) => sum + Math.max(1, lane.rows), 0);
   // Few rows are drawn tall enough to write in, many thin enough to be seen at once.
-  const row = tall ? Math.max(3, Math.min(13, 420 / rows)) : Math.max(2.75, Math.min(11, 190 / rows));
-  let y = 0;
+  const row = tall ? Math.max(3, Math.min(13, 420 / all)) : Math.max(2.75, Math.min(11, 190 / all));
+  const ends = [0, 0];
   scene.lanes.forEach((lane, i) => {
-    laneTop[i] = y;
-    laneHeight[i] = Math.max(11, lane.rows * row);
-    y += laneHeight[i]! + (tall ? 3 : 1.5);
+    const rows = Math.max(1, lane.rows);
+    layout.rows[i] = rows;
+    layout.laneTop[i] = ends[pinned[i]!]!;
+    layout.laneHeight[i] = Math.max(11, rows * row);
+    ends[pinned[i]!]! += layout.laneHeight[i]! + (tall ? 3 : 1.5);
   });
   const busy = scene.busy ? (tall ? 56 : 46) : 0;
   return {
+    ...layout,
     left,
     right: width - 8,
     top: AXIS + busy + (busy ? 8 : 2),
     bottom: FOOT,
-    laneTop,
-    laneHeight,
-    rowOffset: rowOffsets(scene.lanes),
-    total: y,
+    pinned,
+    pinnedHeight: ends[1] ? ends[1]! + PIN_GAP : 0,
+    total: ends[0]!,
   };
 }
 
-export interface View {
-  from: number;
-  to: number;
+export const laneY = (layout: Layout, lane: number, scroll: number): number =>
+  layout.top + layout.laneTop[lane]! + (layout.pinned[lane] ? 0 : layout.pinnedHeight - scroll);
+
+/** Where a lane may be drawn from: lanes that scroll pass under the pinned ones. */
+export const laneCeiling = (layout: Layout, lane: number): number =>
+  layout.top + (layout.pinned[lane] ? 0 : layout.pinnedHeight);
+
+export function laneAt(layout: Layout, scroll: number, y: number): number | null {
+  for (let lane = 0; lane < layout.laneTop.length; lane++) {
+    const top = laneY(layout, lane, scroll);
+    if (y >= Math.max(top, laneCeiling(layout, lane)) && y < top + layout.laneHeight[lane]!) return lane;
+  }
+  return null;
 }
 
-export const clampView = (view: View, span: number): View => {
-  const length = Math.min(span, Math.max(2, view.to - view.from));
-  const from = Math.max(0, Math.min(span - length, view.from));
-  return { from, to: from + length };
-};
+// Bars
 
-/** The first bar of a row that ends after `t`, as a place in the order. */
-export function firstAfter(bars: Bars, row: number, t: number): number {
-  let low = bars.rowStart[row]!;
-  let high = bars.rowStart[row + 1]!;
+/** A bar of one of the sets that a scene has. */
+export interface Spot {
+  bars: Bars;
+  i: number;
+}
+
+export const rowOf = (bars: Bars, i: number): number => bars.laneRow[bars.lane[i]!]! + bars.row[i]!;
+
+/** The first of sorted rows that ends after `t`. */
+export function firstAfter(from: number, end: number, endAt: (k: number) => number, t: number): number {
+  let low = from;
+  let high = end;
   while (low < high) {
     const middle = (low + high) >> 1;
-    const i = bars.order[middle]!;
-    if (bars.start[i]! + bars.length[i]! <= t) low = middle + 1;
+    if (endAt(middle) <= t) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
+const firstBarAfter = (bars: Bars, row: number, t: number): number =>
+  firstAfter(
+    bars.rowStart[row]!,
+    bars.rowStart[row + 1]!,
+    (k) => bars.start[bars.order[k]!]! + bars.length[bars.order[k]!]!,
+    t,
+  );
+
 /** The bar at a moment in a row, or the nearest one within `slack` milliseconds. */
 export function barAt(bars: Bars, row: number, t: number, slack: number): number | null {
-  const at = firstAfter(bars, row, t - slack);
+  const at = firstBarAfter(bars, row, t - slack);
   const end = bars.rowStart[row + 1]!;
   let best: number | null = null;
   let distance = slack;
@@ -288,13 +218,48 @@ export function barAt(bars: Bars, row: number, t: number, slack: number): number
   return best;
 }
 
-/** The row of lanes at a height measured from the top of all lanes. */
-export function rowAt(layout: Layout, y: number): number | null {
-  const lane = layout.laneTop.findLastIndex((top) => top <= y);
-  if (lane < 0 || y > layout.laneTop[lane]! + layout.laneHeight[lane]!) return null;
-  const rows = layout.rowOffset[lane + 1]! - layout.rowOffset[lane]!;
-  const within = Math.floor(((y - layout.laneTop[lane]!) / layout.laneHeight[lane]!) * rows);
-  return layout.rowOffset[lane]! + Math.min(rows - 1, within);
+/** The row of a lane at a height, as far as the lane has bars there. */
+export function rowAt(layout: Layout, bars: Bars, lane: number, scroll: number, y: number): number | null {
+  const rows = layout.rows[lane]!;
+  const within = Math.floor(((y - laneY(layout, lane, scroll)) / layout.laneHeight[lane]!) * rows);
+  const row = (bars.laneRow[lane] ?? Infinity) + Math.min(rows - 1, within);
+  return lane + 1 < bars.laneRow.length && row < bars.laneRow[lane + 1]! ? row : null;
 }
 
-export const rowOfBar = (layout: Layout, bars: Bars, i: number): number => layout.rowOffset[bars.lane[i]!]! + bars.row[i]!;
+/** When the next bar of the same row starts: until then there is room to write. */
+export function nextStart(bars: Bars, i: number): number {
+  const row = rowOf(bars, i);
+  const next = firstBarAfter(bars, row, bars.start[i]! + bars.length[i]!);
+  return next < bars.rowStart[row + 1]! ? bars.start[bars.order[next]!]! : Infinity;
+}
+
+/** The same task in another set of bars. */
+export function sameIn(bars: Bars | null, spot: Spot | null): Spot | null {
+  if (!spot || spot.bars === bars) return spot;
+  if (!bars) return null;
+  const { lane, row, start, task } = spot.bars;
+  const at = spot.i;
+  if (lane[at]! + 1 >= bars.laneRow.length) return null;
+  const found = bars.laneRow[lane[at]!]! + row[at]!;
+  const i = found < bars.laneRow[lane[at]! + 1]! ? barAt(bars, found, start[at]!, 1) : null;
+  return i !== null && bars.task[i] === task[at] ? { bars, i } : null;
+}
+
+/** Arrows walk the bars: along a row, or to the nearest bar of the next row. */
+export function step(key: string, bars: Bars | null, spot: Spot | null): Spot | null {
+  if (!bars?.count || !key.startsWith("Arrow")) return null;
+  const at = sameIn(bars, spot);
+  if (!at) return { bars, i: bars.order[0]! };
+  const row = rowOf(bars, at.i);
+  if (key === "ArrowLeft" || key === "ArrowRight") {
+    const mine = bars.order.subarray(bars.rowStart[row]!, bars.rowStart[row + 1]!);
+    const next = mine[mine.indexOf(at.i) + (key === "ArrowRight" ? 1 : -1)];
+    return next === undefined ? at : { bars, i: next };
+  }
+  const by = key === "ArrowDown" ? 1 : -1;
+  for (let r = row + by; r >= 0 && r + 1 < bars.rowStart.length; r += by) {
+    const bar = barAt(bars, r, bars.start[at.i]!, Infinity);
+    if (bar !== null) return { bars, i: bar };
+  }
+  return at;
+}

@@ -1,94 +1,116 @@
-// Tasks over time: zoom, move, hover and choose, by mouse and by key.
+// Tasks over time: zoom, move, hover, choose and pin, by mouse and by key.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { onKey } from "../base/keys.ts";
 import { theme } from "../base/settings.ts";
 import { clock } from "../base/time.ts";
 import { count, duration, percent } from "../base/units.ts";
+import { here, setQuery } from "../base/url.ts";
 import { t } from "../base/words.ts";
+import { FAILED, KILLED, MERGED } from "./bars.ts";
 import { penFor } from "./canvas.ts";
 import { drawTimeline } from "./timeline-draw.ts";
 import {
   barAt,
+  barsIn,
   clampView,
-  FAILED,
-  KILLED,
+  laneAt,
   layoutOf,
-  MERGED,
   rowAt,
-  rowOfBar,
+  sameIn,
+  step,
   type Layout,
   type Scene,
+  type Spot,
   type View,
 } from "./timeline-model.ts";
+import { Painter } from "./timeline-paint.ts";
 
 interface TimelineProps {
   scene: Scene;
-  /** Full timelines zoom, move and answer keys; small ones only tell. */
+  /** Full timelines zoom, move, pin lanes and answer keys; small ones only tell. */
   full: boolean;
   view?: View | null;
   onView?: (view: View) => void;
-  onSelect?: (bar: number | null) => void;
+  onSelect?: (spot: Spot | null) => void;
   tasks: number;
   most?: number;
 }
 
 interface Hover {
-  bar: number | null;
+  spot: Spot | null;
   mark: number | null;
+  lane: number | null;
   x: number;
   y: number;
 }
 
+const NO_PINS: string[] = [];
+
+/** Pinned lanes by name; they stand in the address. */
+function usePins(full: boolean): [string[], (lane: string) => void] {
+  const text = full ? (here.value.query.get("pin") ?? "") : "";
+  const pins = useMemo(() => (text ? text.split(",") : NO_PINS), [text]);
+  const turn = (lane: string) => {
+    const rest = pins.filter((pin) => pin !== lane);
+    setQuery({ pin: (rest.length < pins.length ? rest : [...pins, lane]).join(",") });
+  };
+  return [pins, turn];
+}
+
 export function TimelineView({ scene, full, view: wanted, onView, onSelect, tasks, most = 560 }: TimelineProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const box = useRef<HTMLDivElement>(null);
+  const painter = useRef<Painter | null>(null);
   const [width, setWidth] = useState(0);
   const [scroll, setScroll] = useState(0);
   const [hover, setHover] = useState<Hover | null>(null);
-  const [selected, setSelected] = useState<number | null>(null);
+  const [chosen, setChosen] = useState<Spot | null>(null);
+  const [pins, turnPin] = usePins(full);
   const view = clampView(wanted ?? { from: 0, to: scene.span }, scene.span);
   const left = useMemo(() => gutter(scene, width), [scene.lanes, width]);
-  const layout = useMemo(() => layoutOf(scene, width, left, full), [scene, width, left, full]);
-  const whole = layout.top + layout.total + layout.bottom;
+  const layout = useMemo(() => layoutOf(scene, width, left, full, pins), [scene, width, left, full, pins]);
+  const whole = layout.top + layout.pinnedHeight + layout.total + layout.bottom;
   const height = Math.min(whole, most);
   const shade = theme.value;
+  // Other bars of the same tasks come when the part in view is loaded in detail.
+  const selected = useMemo(() => sameIn(scene.bars, chosen) ?? sameIn(scene.nearBars?.data ?? null, chosen), [scene, chosen]);
 
   useWidth(canvas, setWidth);
   useEffect(() => {
     const asked = requestAnimationFrame(() => {
       const pen = canvas.current && penFor(canvas.current, height);
-      if (pen) drawTimeline(pen, { scene, layout, view, scroll, hover: hover?.bar ?? null, selected });
+      painter.current ??= new Painter();
+      if (pen) drawTimeline(pen, painter.current, { scene, layout, view, scroll, hover: hover?.spot ?? null, selected });
     });
     return () => cancelAnimationFrame(asked);
-  }, [scene, layout, view.from, view.to, scroll, hover?.bar, selected, height, shade]);
-  useEffect(() => setSelected(null), [scene.bars]);
+  }, [scene, layout, view.from, view.to, scroll, hover?.spot?.i, selected, height, shade]);
 
-  const choose = (bar: number | null) => {
-    setSelected(bar);
-    onSelect?.(bar);
+  const choose = (spot: Spot | null) => {
+    setChosen(spot);
+    onSelect?.(spot);
   };
   const set = (next: View) => onView?.(clampView(next, scene.span));
-  useKeys(full, view, scene, selected, set);
-  const mouse = useMouse({ full, scene, layout, view, scroll, set, setHover, choose });
+  const pin = (lane: number | null | undefined): boolean => {
+    const name = lane === null || lane === undefined ? undefined : scene.lanes[lane]?.name;
+    if (name === undefined) return false;
+    turnPin(name);
+    return true;
+  };
+  useKeys(full, { view, selected, scene, set, pin: () => pin(hover?.lane ?? selected?.bars.lane[selected.i]) });
+  const mouse = useMouse({ full, scene, layout, view, scroll, set, setHover, choose, pin });
   const arrows = (event: KeyboardEvent) => {
-    const next = step(event.key, scene, layout, selected);
-    if (next === null || !full) return;
+    const next = full ? step(event.key, barsIn(scene, view), selected) : null;
+    if (next === null) return;
     event.preventDefault();
     choose(next);
   };
 
   return (
     <div class="timeline">
-      <div
-        class="timeline-box"
-        ref={box}
-        style={{ maxHeight: `${height}px` }}
-        onScroll={(e) => setScroll(e.currentTarget.scrollTop)}
-      >
+      <div class="timeline-box" style={{ maxHeight: `${height}px` }} onScroll={(e) => setScroll(e.currentTarget.scrollTop)}>
         <div style={{ height: `${whole}px` }}>
           <canvas
             ref={canvas}
-            class={full ? "full" : ""}
+            class={full ? (hover && hover.x < layout.left ? "full names" : "full") : ""}
             tabIndex={0}
             role="img"
             aria-label={t.timelineLabel(count(tasks), scene.lanes.length, duration(scene.span))}
@@ -97,14 +119,14 @@ export function TimelineView({ scene, full, view: wanted, onView, onSelect, task
           />
         </div>
       </div>
-      {hover && <Tip hover={hover} scene={scene} width={width} />}
+      {hover && <Tip hover={hover} scene={scene} width={width} pinned={(lane) => layout.pinned[lane] === 1} />}
     </div>
   );
 }
 
 function gutter(scene: Scene, width: number): number {
   const longest = Math.max(2, ...scene.lanes.map((lane) => lane.name.length), scene.busy ? String(scene.slots).length : 0);
-  return Math.min(width < 600 ? 64 : 150, 14 + longest * 6.2);
+  return Math.min(width < 600 ? 64 : 150, 18 + longest * 6.2);
 }
 
 function useWidth(canvas: { current: HTMLCanvasElement | null }, set: (width: number) => void): void {
@@ -119,48 +141,43 @@ function useWidth(canvas: { current: HTMLCanvasElement | null }, set: (width: nu
   }, []);
 }
 
-export const zoomed = (view: View, by: number, around = (view.from + view.to) / 2): View => ({
+const zoomed = (view: View, by: number, around = (view.from + view.to) / 2): View => ({
   from: around - (around - view.from) * by,
   to: around + (view.to - around) * by,
 });
 const moved = (view: View, by: number): View => ({ from: view.from + by, to: view.to + by });
 
-function useKeys(full: boolean, view: View, scene: Scene, selected: number | null, set: (view: View) => void): void {
-  const now = useRef({ view, selected, scene, set });
-  now.current = { view, selected, scene, set };
+interface Keyed {
+  view: View;
+  selected: Spot | null;
+  scene: Scene;
+  set: (view: View) => void;
+  pin: () => boolean;
+}
+
+function fit({ selected, set }: Keyed): boolean {
+  if (!selected) return false;
+  const { bars, i } = selected;
+  const spare = Math.max(20, bars.length[i]! * 0.15);
+  set({ from: bars.start[i]! - spare, to: bars.start[i]! + bars.length[i]! + spare });
+  return true;
+}
+
+function useKeys(full: boolean, state: Keyed): void {
+  const now = useRef(state);
+  now.current = state;
   useEffect(() => {
     if (!full) return;
-    const length = () => now.current.view.to - now.current.view.from;
     const change = (make: (view: View) => View) => () => now.current.set(make(now.current.view));
-    const fit = () => {
-      const { scene: s, selected: i, set: put } = now.current;
-      if (i === null || !s.bars) return false;
-      const spare = Math.max(20, s.bars.length[i]! * 0.15);
-      put({ from: s.bars.start[i]! - spare, to: s.bars.start[i]! + s.bars.length[i]! + spare });
-      return true;
-    };
+    const by = (share: number) => change((v) => moved(v, (v.to - v.from) * share));
+    const zoom = (factor: number) => change((v) => zoomed(v, factor));
     const off = [
-      onKey(
-        "w",
-        t.keys.zoomIn,
-        change((v) => zoomed(v, 0.6)),
-      ),
-      onKey(
-        "s",
-        t.keys.zoomOut,
-        change((v) => zoomed(v, 1 / 0.6)),
-      ),
-      onKey(
-        "a",
-        t.keys.left,
-        change((v) => moved(v, -length() * 0.2)),
-      ),
-      onKey(
-        "d",
-        t.keys.right,
-        change((v) => moved(v, length() * 0.2)),
-      ),
-      onKey("f", t.keys.fit, fit),
+      onKey("w", t.keys.zoomIn, zoom(0.6)),
+      onKey("s", t.keys.zoomOut, zoom(1 / 0.6)),
+      onKey("a", t.keys.left, by(-0.2)),
+      onKey("d", t.keys.right, by(0.2)),
+      onKey("f", t.keys.fit, () => fit(now.current)),
+      onKey("p", t.keys.pin, () => now.current.pin()),
       onKey("0", t.keys.all, () => now.current.set({ from: 0, to: now.current.scene.span })),
     ];
     return () => off.forEach((remove) => remove());
@@ -175,24 +192,32 @@ interface Mouse {
   scroll: number;
   set: (view: View) => void;
   setHover: (hover: Hover | null) => void;
-  choose: (bar: number | null) => void;
+  choose: (spot: Spot | null) => void;
+  pin: (lane: number | null) => boolean;
+}
+
+/** What is under the mouse. */
+function find({ scene, layout, view, scroll }: Mouse, x: number, y: number): Hover | null {
+  const perPixel = (view.to - view.from) / (layout.right - layout.left);
+  const at = view.from + (x - layout.left) * perPixel;
+  const nothing: Hover = { spot: null, mark: null, lane: null, x, y };
+  if (y < layout.top) {
+    const mark = scene.marks.findIndex((m) => Math.abs(m.t - at) < 5 * perPixel);
+    return mark < 0 ? null : { ...nothing, mark };
+  }
+  const lane = laneAt(layout, scroll, y);
+  if (lane === null) return null;
+  const bars = barsIn(scene, view);
+  const row = bars && x >= layout.left ? rowAt(layout, bars, lane, scroll, y) : null;
+  const i = bars && row !== null ? barAt(bars, row, at, 3 * perPixel) : null;
+  return { ...nothing, lane, spot: i === null ? null : { bars: bars!, i } };
 }
 
 const CLICK = 4;
 
 function useMouse(state: Mouse) {
-  const { full, scene, layout, view, scroll, set, setHover, choose } = state;
+  const { full, layout, view, set, setHover, choose, pin } = state;
   const drag = useRef<{ x: number; view: View; far: boolean } | null>(null);
-  const at = (x: number) => view.from + ((x - layout.left) / (layout.right - layout.left)) * (view.to - view.from);
-  const find = (x: number, y: number): Hover | null => {
-    const perPixel = (view.to - view.from) / (layout.right - layout.left);
-    const mark = scene.marks.findIndex((m) => !/added/.test(m.kind) && Math.abs(m.t - at(x)) < 5 * perPixel);
-    if (y < layout.top) return mark < 0 ? null : { bar: null, mark, x, y };
-    const row = x < layout.left ? null : rowAt(layout, y - layout.top + scroll);
-    if (row === null || !scene.bars) return null;
-    const bar = barAt(scene.bars, row, at(x), 3 * perPixel);
-    return bar === null ? null : { bar, mark: null, x, y };
-  };
   return {
     onPointerDown: (event: PointerEvent) => {
       if (!full || event.button !== 0) return;
@@ -201,7 +226,7 @@ function useMouse(state: Mouse) {
     },
     onPointerMove: (event: PointerEvent) => {
       const from = drag.current;
-      if (!from) return setHover(find(event.offsetX, event.offsetY));
+      if (!from) return setHover(find(state, event.offsetX, event.offsetY));
       if (Math.abs(event.offsetX - from.x) > CLICK) from.far = true;
       if (!from.far) return;
       setHover(null);
@@ -211,7 +236,10 @@ function useMouse(state: Mouse) {
     onPointerUp: (event: PointerEvent) => {
       const far = drag.current?.far;
       drag.current = null;
-      if (full && !far) choose(find(event.offsetX, event.offsetY)?.bar ?? null);
+      if (!full || far) return;
+      const found = find(state, event.offsetX, event.offsetY);
+      if (event.offsetX < layout.left) pin(found?.lane ?? null);
+      else choose(found?.spot ?? null);
     },
     onPointerCancel: () => {
       drag.current = null;
@@ -221,38 +249,33 @@ function useMouse(state: Mouse) {
       // A plain wheel scrolls the page as everywhere else.
       if (!full || !(event.ctrlKey || event.metaKey)) return;
       event.preventDefault();
-      set(zoomed(view, Math.exp(Math.max(-1, Math.min(1, event.deltaY / 200))), at(event.offsetX)));
+      const at = view.from + ((event.offsetX - layout.left) / (layout.right - layout.left)) * (view.to - view.from);
+      set(zoomed(view, Math.exp(Math.max(-1, Math.min(1, event.deltaY / 200))), at));
     },
   };
 }
 
-/** Arrows walk the bars: along a row, or to the nearest bar of the next row. */
-function step(key: string, scene: Scene, layout: Layout, selected: number | null): number | null {
-  const { bars } = scene;
-  if (!bars?.count || !key.startsWith("Arrow")) return null;
-  if (selected === null) return bars.order[0]!;
-  const row = rowOfBar(layout, bars, selected);
-  const rows = bars.rowStart.length - 1;
-  if (key === "ArrowLeft" || key === "ArrowRight") {
-    const at =
-      bars.order.subarray(bars.rowStart[row]!, bars.rowStart[row + 1]!).indexOf(selected) +
-      bars.rowStart[row]! +
-      (key === "ArrowRight" ? 1 : -1);
-    return at >= bars.rowStart[row]! && at < bars.rowStart[row + 1]! ? bars.order[at]! : selected;
-  }
-  const by = key === "ArrowDown" ? 1 : -1;
-  for (let r = row + by; r >= 0 && r < rows; r += by) {
-    const bar = barAt(bars, r, bars.start[selected]!, Infinity);
-    if (bar !== null) return bar;
-  }
-  return selected;
+interface TipProps {
+  hover: Hover;
+  scene: Scene;
+  width: number;
+  pinned: (lane: number) => boolean;
 }
 
-function Tip({ hover, scene, width }: { hover: Hover; scene: Scene; width: number }) {
+function Tip({ hover, scene, width, pinned }: TipProps) {
+  const facts =
+    hover.mark !== null ? (
+      <MarkFacts scene={scene} mark={hover.mark} />
+    ) : hover.spot ? (
+      <BarFacts scene={scene} spot={hover.spot} />
+    ) : hover.lane !== null && hover.x < 150 ? (
+      <LaneFacts scene={scene} lane={hover.lane} pinned={pinned(hover.lane)} />
+    ) : null;
+  if (!facts) return null;
   const style = { left: `${Math.min(hover.x + 14, Math.max(0, width - 260))}px`, top: `${hover.y + 16}px` };
   return (
     <div class="tip" style={style} role="status">
-      {hover.mark !== null ? <MarkFacts scene={scene} mark={hover.mark} /> : <BarFacts scene={scene} bar={hover.bar!} />}
+      {facts}
     </div>
   );
 }
@@ -267,22 +290,34 @@ function MarkFacts({ scene, mark }: { scene: Scene; mark: number }) {
   );
 }
 
-export function BarFacts({ scene, bar }: { scene: Scene; bar: number }) {
-  const bars = scene.bars!;
-  if (bar >= bars.count) return null;
-  const stage = bars.stages[bars.stage[bar]!];
-  const state = bars.state[bar];
-  const gc = bars.gc[bar]! / 255;
+function LaneFacts({ scene, lane, pinned }: { scene: Scene; lane: number; pinned: boolean }) {
+  const { name, host, reason } = scene.lanes[lane]!;
   return (
     <>
       <b>
-        {state === MERGED ? t.manyTasks(count(bars.task[bar]!)) : t.taskN(bars.task[bar]!)}
+        {t.by[scene.by]} {name}
+      </b>
+      {host && host !== name && <span>{host}</span>}
+      {reason && <span class="mark-fail">{reason}</span>}
+      <span class="dim">{pinned ? t.unpinLane : t.pinLane}</span>
+    </>
+  );
+}
+
+export function BarFacts({ scene, spot: { bars, i } }: { scene: Scene; spot: Spot }) {
+  const stage = bars.stages[bars.stage[i]!];
+  const state = bars.state[i];
+  const gc = bars.gc[i]! / 255;
+  return (
+    <>
+      <b>
+        {state === MERGED ? t.manyTasks(count(bars.task[i]!)) : t.taskN(bars.task[i]!)}
         {stage ? `, ${t.ofStage(stage[0])}` : ""}
       </b>
       <span>
-        {duration(bars.length[bar]!)} · {t.from} {clock(scene.startMs + bars.start[bar]!, true)} ·{" "}
+        {duration(bars.length[i]!)} · {t.from} {clock(scene.startMs + bars.start[i]!, true)} ·{" "}
         {scene.by === "stage" ? "" : `${t.by[scene.by].toLowerCase()} `}
-        {scene.lanes[bars.lane[bar]!]?.name}
+        {scene.lanes[bars.lane[i]!]?.name}
       </span>
       {gc >= 0.02 && (
         <span>
@@ -291,7 +326,7 @@ export function BarFacts({ scene, bar }: { scene: Scene; bar: number }) {
       )}
       {state === FAILED && <span class="mark-fail">{t.failed}</span>}
       {state === KILLED && <span>{t.status("killed")}</span>}
-      {bars.straggler[bar] === 1 && <span class="mark-fail">{t.legendSlowest}</span>}
+      {bars.straggler[i] === 1 && <span class="mark-fail">{t.legendSlowest}</span>}
     </>
   );
 }
