@@ -8,7 +8,7 @@
 mod seeds;
 
 use crate::accept::Outcome;
-use crate::{root, spark};
+use crate::root;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -71,10 +71,10 @@ impl Lab {
     fn build(keep: bool) -> Result<Self> {
         let triple = host()?;
         let folder = root().join("fuzz");
-        let target = spark::target_folder().join("fuzz");
+        let target = start::target_folder().join("fuzz");
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--release", "--target", &triple, "--target-dir"]);
-        spark::run(build.arg(&target).current_dir(&folder).env("RUSTFLAGS", FLAGS))?;
+        start::run(build.arg(&target).current_dir(&folder).env("RUSTFLAGS", FLAGS))?;
         let names = targets(&folder)?;
         let binaries = target.join(&triple).join("release");
         let scratch = target.join(if keep { "own" } else { "all" });
@@ -143,7 +143,7 @@ impl Lab {
             .args(["-merge=1", &format!("-max_len={KEPT_BYTES}")])
             .arg(&kept)
             .arg(self.scratch.join("grown").join(name));
-        spark::run(merge.stderr(Stdio::null()))?;
+        start::run(merge.stderr(Stdio::null()))?;
         pack(&kept, &self.archive(name)).with_context(|| format!("packing the corpus of {name}"))
     }
 

@@ -31,6 +31,7 @@ pub fn all(own: bool) -> Result<BTreeMap<&'static str, Vec<Vec<u8>>>> {
         let plain = testkit::logs::plain(log).with_context(|| log.display().to_string())?;
         let excerpt = excerpt(&plain);
         seeds.entry("events").or_default().push(bodies(&plain));
+        seeds.entry("sql_metrics").or_default().push(bodies(&plain));
         seeds.entry("zip").or_default().push(testkit::encode::zip(&[("app-1", &excerpt)]));
         let event_log = seeds.entry("event_log").or_default();
         event_log.extend(coded(&excerpt));
