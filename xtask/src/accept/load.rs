@@ -1,8 +1,10 @@
 //! `load-history`: two thousand applications after a warm start, and requests a second beside
 //! Spark's History Server on the same log.
 
+mod wide;
+
 use super::{Outcome, speed};
-use crate::{build_lakescope, root, spark};
+use crate::{browser, build_lakescope, root, spark};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -22,9 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 pub fn run(arguments: &[String]) -> Result<Outcome> {
     let mut outcome = Outcome::default();
+    // The binary embeds them.
+    start::pages::build()?;
     let binary = build_lakescope(&["--release", "--no-default-features", "--features", "serve"])?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(list(&binary, &mut outcome))?;
+    pages(&binary, &runtime, &mut outcome)?;
     let Some(shared) = testkit::shared() else {
         outcome.skip("load-history: the large log needs ../shared (LAKESCOPE_SHARED)");
         return Ok(outcome);
@@ -58,10 +63,32 @@ async fn list(binary: &Path, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
+/// How the pages feel with a stage of very many tasks; their script prints its figures.
+fn pages(binary: &Path, runtime: &tokio::runtime::Runtime, outcome: &mut Outcome) -> Result<()> {
+    let Some(chromium) = browser::find()? else {
+        outcome.skip("load-history: the pages need Chromium (apt-get install chromium, or set CHROMIUM)");
+        return Ok(());
+    };
+    let folder = start::target_folder().join("bench/wide");
+    std::fs::create_dir_all(&folder)?;
+    let log = folder.join("wide.zstd");
+    if !log.exists() {
+        wide::write(&log)?;
+    }
+    let data = tempfile::tempdir()?;
+    let serving = Serving::start(binary, data.path(), [folder.as_os_str(), "--no-auth".as_ref()])?;
+    runtime.block_on(until_ready(&reqwest::Client::new(), &serving.address))?;
+    println!("a stage of {} tasks in the browser; goals: usable within 1,000 ms, no task over 50 ms", wide::TASKS);
+    let output = browser::run("load", &chromium, &[("LAKESCOPE_URL", &serving.address)])?;
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+    outcome.check(output.status.success(), format!("the pages: {}", String::from_utf8_lossy(&output.stderr)));
+    Ok(())
+}
+
 /// Logs that differ in their application id only.
 fn many() -> Result<PathBuf> {
     const ID: &str = "local-1795990931505";
-    let folder = spark::target_folder().join("bench/many");
+    let folder = start::target_folder().join("bench/many");
     if folder.join(format!("{APPLICATIONS}")).exists() {
         return Ok(folder);
     }
