@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Error, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The process; stopped when it is dropped.
 #[derive(Debug)]
@@ -11,6 +12,7 @@ pub struct Serving {
     process: Child,
     /// `http://127.0.0.1:PORT`.
     pub address: String,
+    said: Arc<Mutex<Vec<String>>>,
 }
 
 impl Serving {
@@ -20,22 +22,52 @@ impl Serving {
     /// # Errors
     /// When it does not start, or ends before it listens: with what it said.
     pub fn start<S: AsRef<OsStr>>(binary: &Path, data: &Path, args: impl IntoIterator<Item = S>) -> Result<Self> {
-        let mut process = command(binary, data, args).stderr(Stdio::piped()).spawn()?;
+        Self::start_as(&mut command(binary, data, args), |line| eprintln!("{line}"))
+    }
+
+    /// Starts it by a command of its own, such as one with limits of the system; `hear` is told what
+    /// it says on standard error afterwards.
+    ///
+    /// # Errors
+    /// When it does not start, or ends before it listens: with what it said.
+    pub fn start_as(command: &mut Command, hear: impl Fn(&str) + Send + 'static) -> Result<Self> {
+        let mut process = command.stderr(Stdio::piped()).spawn()?;
         let stderr = process.stderr.take().ok_or_else(|| Error::other("no standard error"))?;
         let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
-        let mut said = Vec::new();
+        let mut before = Vec::new();
         let address = lines.find_map(|line| {
             let address = line.split_once("listening on ").map(|(_, address)| address.trim().to_owned());
-            said.push(line);
+            before.push(line);
             address
         });
         let Some(address) = address else {
             process.wait()?;
-            return Err(Error::other(format!("it did not start: {}", said.join("; "))));
+            return Err(Error::other(format!("it did not start: {}", before.join("; "))));
         };
+        let said = Arc::new(Mutex::new(before));
+        let heard = Arc::clone(&said);
         // Nobody else reads it: a full pipe would stop the server.
-        std::thread::spawn(move || lines.for_each(|line| eprintln!("{line}")));
-        Ok(Self { process, address })
+        std::thread::spawn(move || {
+            for line in lines {
+                hear(&line);
+                heard.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            }
+        });
+        Ok(Self { process, address, said })
+    }
+
+    /// What it has said on standard error.
+    #[must_use]
+    pub fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether it still runs.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn runs(&mut self) -> Result<bool> {
+        self.process.try_wait().map(|ended| ended.is_none())
     }
 
     /// Process id.

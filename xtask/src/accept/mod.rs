@@ -5,6 +5,7 @@ mod browser;
 mod cases;
 mod codecs;
 mod corpus;
+mod faults;
 mod guide;
 mod lab;
 mod load;
@@ -104,6 +105,12 @@ const LINES: &[Line] = &[
         name: "rest",
         about: "Spark's REST answers and errors, asked of lakescope serve over HTTP",
         run: rest::run,
+        when: When::Always,
+    },
+    Line {
+        name: "faults-history",
+        about: "killed, disk full, logs replaced, many, slow and hostile clients, bombs [case ...] [long]",
+        run: faults::run,
         when: When::Always,
     },
     Line {

@@ -7,6 +7,7 @@
 
 mod kept;
 mod open;
+mod uploads;
 
 use crate::inputs::watch::{Seen, Source};
 use crate::inputs::{Content, Found};
@@ -24,6 +25,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use store::{Mark, Store};
+
+/// Logs that are read at once, on a machine with that many processors.
+const MOST_READERS: usize = 8;
+/// Bytes from which on a log is read by itself.
+const LARGE_LOG: u64 = 8 << 20;
 
 /// What is watched, and how.
 #[derive(Debug)]
@@ -60,12 +66,14 @@ pub struct Ingest {
     open: Open,
     /// Held while a log is read, so that it is read once however many ask for it.
     reading_now: Mutex<HashMap<String, Arc<Mutex<()>>>>,
+    /// Held while a large log is read.
+    large: Mutex<()>,
     ready: AtomicBool,
     revision: AtomicU64,
 }
 
 /// One log as it was when it was looked at.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Log {
     /// Position of its source; `None` of a dropped one.
     source: Option<usize>,
@@ -83,6 +91,7 @@ impl Ingest {
         let uploads = match settings.uploads {
             Some(folder) => {
                 std::fs::create_dir_all(&folder)?;
+                uploads::sweep(&folder);
                 let source = Source::open(&folder.display().to_string())?;
                 Some((folder, source))
             }
@@ -100,6 +109,7 @@ impl Ingest {
             faults: Mutex::default(),
             open: Open::new(settings.memory_bytes),
             reading_now: Mutex::default(),
+            large: Mutex::default(),
             ready: AtomicBool::new(false),
             revision: AtomicU64::new(0),
         })
@@ -128,7 +138,8 @@ impl Ingest {
         }
         let all_answered = self.faults.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if let Some(kept) = self.kept.as_ref().filter(|_| all_answered) {
-            let addresses: Vec<&str> = self.sources.iter().map(Source::address).collect();
+            let all = self.sources.iter().chain(self.uploads.iter().map(|(_, source)| source));
+            let addresses: Vec<&str> = all.map(Source::address).collect();
             kept.forget_rest(&addresses);
         }
         self.ready.store(true, Ordering::Release);
@@ -161,9 +172,28 @@ impl Ingest {
             let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
             logs.values().filter(|log| log.source == at).map(|log| (log.seen.path.clone(), log.seen.mark)).collect()
         };
-        for seen in seen.into_iter().filter(|seen| known.get(&seen.path) != Some(&seen.mark)) {
-            self.look_at(at, &seen);
-        }
+        let mut changed: Vec<Seen> =
+            seen.into_iter().filter(|seen| known.get(&seen.path) != Some(&seen.mark)).collect();
+        // The newest logs are the ones that people wait for.
+        changed.sort_by_key(|seen| std::cmp::Reverse(seen.mark.modified_ms));
+        self.look_at_all(at, changed);
+    }
+
+    /// Looks at logs side by side, in their order.
+    fn look_at_all(&self, at: Option<usize>, logs: Vec<Seen>) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS).min(logs.len());
+        let queue = Mutex::new(logs.into_iter());
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || {
+            while let Some(seen) = next() {
+                self.look_at(at, &seen);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(work);
+            }
+        });
     }
 
     fn forget(&self, is_gone: impl Fn(&Log) -> bool) {
@@ -183,60 +213,112 @@ impl Ingest {
 
     /// Reads a log, unless what was kept of it is as new as the log.
     fn look_at(&self, at: Option<usize>, seen: &Seen) {
-        let logs = match self.kept.as_ref().and_then(|kept| kept.known(seen)) {
-            Some(known) => known,
-            None => self.read_all(at, seen),
-        };
-        let mut all = self.logs.write().unwrap_or_else(PoisonError::into_inner);
-        // An archive may hold other applications than before.
-        all.retain(|_, log| log.source != at || log.seen.path != seen.path);
-        for (key, listed) in logs {
-            all.insert(key, Log { source: at, seen: seen.clone(), listed });
+        match self.kept.as_ref().and_then(|kept| kept.known(seen)) {
+            Some(known) => self.enter(at, seen, known),
+            None => self.read_now(at, seen),
         }
-        self.revision.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Rows of the applications of a log by key, which are kept.
-    fn read_all(&self, at: Option<usize>, seen: &Seen) -> Vec<(String, Result<Listed, String>)> {
-        let cannot = |why: String| vec![(seen.path.clone(), Err(why))];
-        let Some(source) = self.source(at) else { return cannot("its source is gone".to_owned()) };
-        let found = match source.find(seen) {
+    /// Reads a log. One that cannot be opened, or that somebody rewrites meanwhile (what was read
+    /// may then be of two versions), is looked at again the next time.
+    fn read_now(&self, at: Option<usize>, seen: &Seen) {
+        let Some(source) = self.source(at) else { return };
+        let again = seen.to_be_looked_at_again();
+        let cannot = |why: &str| vec![(seen.path.clone(), Err(format!("cannot read {}: {why}", seen.path)))];
+        let version = match Version::of(source, seen) {
+            Ok(version) => version,
+            Err(error) => return self.enter(at, &again, cannot(&error.to_string())),
+        };
+        match self.read_safely(&version) {
+            Some(logs) => self.enter(at, seen, logs),
+            // What is known of it stays.
+            None if self.lists(at, &seen.path) => {}
+            None => self.enter(at, &again, cannot("it was rewritten meanwhile; it is read again")),
+        }
+    }
+
+    fn lists(&self, at: Option<usize>, path: &str) -> bool {
+        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        logs.values().any(|log| log.source == at && log.seen.path == path && log.listed.is_ok())
+    }
+
+    /// Puts a log in place of what was known of it: an archive may hold other applications than before.
+    fn enter(&self, at: Option<usize>, seen: &Seen, logs: Vec<(String, Result<Listed, String>)>) {
+        let log = |listed| Log { source: at, seen: seen.clone(), listed };
+        let now: BTreeMap<String, Log> = logs.into_iter().map(|(key, listed)| (key, log(listed))).collect();
+        let mut all = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        let of_path = |_: &String, log: &mut Log| log.source == at && log.seen.path == seen.path;
+        let before: BTreeMap<String, Log> = all.extract_if(.., of_path).collect();
+        if before != now {
+            self.revision.fetch_add(1, Ordering::Relaxed);
+        }
+        all.extend(now);
+    }
+
+    /// As `read_all`. A large log has the machine for itself: its reading takes several threads and
+    /// the memory of many small ones. A fault of ours costs one log, not those that come after it.
+    fn read_safely(&self, version: &Version<'_>) -> Option<Vec<(String, Result<Listed, String>)>> {
+        let seen = version.seen;
+        let _alone = (seen.mark.bytes > LARGE_LOG).then(|| self.large.lock().unwrap_or_else(PoisonError::into_inner));
+        let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.read_all(version)));
+        read.unwrap_or_else(|_| {
+            let why = format!("reading {} failed: that is a fault of lakescope, please report it", seen.path);
+            Some(vec![(seen.path.clone(), Err(why))])
+        })
+    }
+
+    /// Rows of the applications of a log by key, which are kept; `None` when it is rewritten.
+    fn read_all(&self, version: &Version<'_>) -> Option<Vec<(String, Result<Listed, String>)>> {
+        let seen = version.seen;
+        let found = match version.source.find(seen) {
             Ok(found) => found,
             Err(error) => {
                 let why = format!("cannot read {}: {error:#}", seen.path);
                 if let Some(kept) = &self.kept {
                     kept.put(&seen.path, seen, &Err(why.clone()), None);
                 }
-                return cannot(why);
+                return Some(vec![(seen.path.clone(), Err(why))]);
             }
         };
         // What no name and no content calls a log is none of ours.
-        found.into_iter().flatten().map(|one| self.read_one(seen, one)).collect()
+        found.into_iter().flatten().map(|one| self.read_one(version, one)).collect()
     }
 
-    fn read_one(&self, seen: &Seen, found: Found) -> (String, Result<Listed, String>) {
+    fn read_one(&self, version: &Version<'_>, found: Found) -> Option<(String, Result<Listed, String>)> {
+        let seen = version.seen;
         let key = key(seen, &found);
-        let opened = self.parse(found);
+        let opened = self.parse(version, found)?;
         let listed = opened.as_ref().map(|opened| Listed::of(opened, seen.mark.modified_ms)).map_err(Clone::clone);
         if let Some(kept) = &self.kept {
             kept.put(&key, seen, &listed, opened.as_ref().ok());
         }
         if let Ok(opened) = opened {
-            self.open.put(key.clone(), opened);
+            self.open.put(key.clone(), seen.mark, opened);
         }
-        (key, listed)
+        Some((key, listed))
     }
 
-    fn parse(&self, found: Found) -> Result<Arc<Opened>, String> {
-        let Content::Log(parts) = found.content else { return Err(format!("{} is no event log", found.name)) };
+    /// Reads an application; `None` when its log is rewritten meanwhile.
+    fn parse(&self, version: &Version<'_>, found: Found) -> Option<Result<Arc<Opened>, String>> {
+        let Content::Log(parts) = found.content else { return Some(Err(format!("{} is no event log", found.name))) };
         let first = parts.first().map(|part| part.name.clone()).unwrap_or_default();
         let app = read::event_log(parts, &self.reading);
-        let mut app = app.map_err(|error| format!("cannot read {first}: {error}"))?;
+        let has_end = app.as_ref().is_ok_and(|app| app.ended_ms.is_some());
+        if !version.holds(has_end) {
+            return None;
+        }
+        let mut app = match app {
+            Ok(app) if app.id.is_empty() => {
+                return Some(Err(format!("cannot read {first}: it does not say (yet) which application it is of")));
+            }
+            Ok(app) => app,
+            Err(error) => return Some(Err(format!("cannot read {first}: {error}"))),
+        };
         app.log.in_progress |= found.in_progress;
         for note in &found.notes {
             app.log.warnings.push(model::Warning { code: "LOG_PARTIAL".to_owned(), text: note.to_string() });
         }
-        Ok(Arc::new(Opened::new(Arc::new(app), Arc::clone(&self.config))))
+        Some(Ok(Arc::new(Opened::new(Arc::new(app), Arc::clone(&self.config)))))
     }
 
     fn find(&self, id: &str, attempt: Option<&str>) -> Option<(String, Log)> {
@@ -256,15 +338,25 @@ impl Ingest {
             Arc::clone(reading.entry(key.to_owned()).or_default())
         };
         let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(opened) = self.open.get(key) {
-            return Ok(opened);
-        }
+        let opened = match self.open.get(key, log.seen.mark) {
+            Some(opened) => Ok(opened),
+            None => self.loaded(key, log),
+        };
+        self.reading_now.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        opened
+    }
+
+    fn loaded(&self, key: &str, log: &Log) -> Result<Arc<Opened>, String> {
         let opened = match self.kept.as_ref().and_then(|kept| kept.application(key, &log.seen)) {
             Some(app) => Arc::new(Opened::new(Arc::new(app), Arc::clone(&self.config))),
-            None => self.parse(self.found(key, log)?)?,
+            None => {
+                let source = self.source(log.source).ok_or("its source is gone")?;
+                let version = Version::of(source, &log.seen).map_err(|error| format!("cannot read {key}: {error}"))?;
+                let parsed = self.parse(&version, self.found(key, log)?);
+                parsed.unwrap_or_else(|| Err(format!("cannot read {key}: it was rewritten meanwhile")))?
+            }
         };
-        self.open.put(key.to_owned(), Arc::clone(&opened));
-        self.reading_now.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.open.put(key.to_owned(), log.seen.mark, Arc::clone(&opened));
         Ok(opened)
     }
 
@@ -275,6 +367,16 @@ impl Ingest {
         one.ok_or_else(|| format!("cannot read {key}: the archive no longer holds it"))
     }
 
+    fn is_as_seen(&self, log: &Log) -> bool {
+        self.source(log.source).is_some_and(|source| source.is_as_seen(&log.seen))
+    }
+
+    /// Whether a log is still that of its application, as far as that can be told without reading
+    /// it: it has not changed, or only goes on as expected.
+    fn is_still_of(&self, log: &Log) -> bool {
+        log.listed.as_ref().is_ok_and(|listed| listed.ended_ms.is_none()) || self.is_as_seen(log)
+    }
+
     fn first_page(&self) -> String {
         let unreadable: Vec<String> = self.unreadable().into_iter().map(|one| one.reason).collect();
         let rows = self.list().iter().map(row).collect();
@@ -283,9 +385,10 @@ impl Ingest {
 
     /// Writes a dropped log into the folder for them; its name is its own as far as that is safe.
     fn keep_upload(&self, folder: &std::path::Path, name: &str, content: &mut dyn Read) -> Result<PathBuf, Added> {
-        let failed = |error: std::io::Error| Added::Failed(format!("cannot keep {name}: {error}"));
-        let mut part = tempfile::Builder::new().prefix(".part-").tempfile_in(folder).map_err(failed)?;
-        let bytes = std::io::copy(&mut content.take(self.max_upload_bytes + 1), &mut part).map_err(failed)?;
+        let failed =
+            |error: std::io::Error| Added::Failed(format!("cannot keep {name} in {}: {error}", folder.display()));
+        let mut part = tempfile::Builder::new().prefix(uploads::PART).tempfile_in(folder).map_err(failed)?;
+        let bytes = uploads::receive(name, &mut content.take(self.max_upload_bytes + 1), &mut part, failed)?;
         match bytes {
             0 => return Err(Added::Refused(format!("{name} is empty"))),
             n if n > self.max_upload_bytes => {
@@ -318,12 +421,37 @@ pub async fn watch(ingest: Arc<Ingest>, interval: Duration) {
     }
 }
 
+/// A log while it is read: what tells afterwards whether all that was read is of one version.
+struct Version<'a> {
+    source: &'a Source,
+    seen: &'a Seen,
+    head: Vec<u8>,
+}
+
+impl<'a> Version<'a> {
+    fn of(source: &'a Source, seen: &'a Seen) -> std::io::Result<Self> {
+        Ok(Self { source, seen, head: source.head(seen)? })
+    }
+
+    /// Whether nobody has rewritten the log meanwhile; one that has an end does not grow either.
+    fn holds(&self, has_end: bool) -> bool {
+        match has_end {
+            true => self.source.is_as_seen(self.seen),
+            false => !self.source.is_rewritten(self.seen, &self.head),
+        }
+    }
+}
+
 /// Key of an application: its log, and its name inside an archive.
 fn key(seen: &Seen, found: &Found) -> String {
     match seen.is_archive() {
         true => format!("{}!{}", seen.path, found.name),
         false => seen.path.clone(),
     }
+}
+
+fn is_of(app: &model::Application, id: &str, attempt: Option<&str>) -> bool {
+    *app.id == *id && app.attempt_id.as_deref() == attempt
 }
 
 /// A file name of letters, digits, dots, dashes and underscores, without a dot in front; the
@@ -389,14 +517,21 @@ impl History for Ingest {
 
     fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Opened>>, String> {
         let Some((key, log)) = self.find(id, attempt) else { return Ok(None) };
-        match self.open.get(&key) {
-            Some(opened) => Ok(Some(opened)),
-            None => self.reopened(&key, &log).map(Some),
+        let opened = match self.open.get(&key, log.seen.mark) {
+            Some(opened) => Ok(opened),
+            None => self.reopened(&key, &log),
+        };
+        match opened {
+            Ok(opened) if is_of(opened.app(), id, attempt) => Ok(Some(opened)),
+            // The log holds another application since it was looked at, or is gone.
+            Ok(_) => Ok(None),
+            Err(_) if !self.is_as_seen(&log) => Ok(None),
+            Err(why) => Err(why),
         }
     }
 
     fn log_files(&self, id: &str, attempt: Option<&str>) -> Option<Result<Vec<LogFile>, String>> {
-        let (key, log) = self.find(id, attempt)?;
+        let (key, log) = self.find(id, attempt).filter(|(_, log)| self.is_still_of(log))?;
         let found = match self.found(&key, &log) {
             Ok(Found { content: Content::Log(parts), .. }) => parts,
             Ok(_) => return None,
@@ -413,7 +548,8 @@ impl History for Ingest {
     fn sql_metrics(&self, id: &str, attempt: Option<&str>) -> Option<read::SqlMetrics> {
         let (key, log) = self.find(id, attempt)?;
         let Content::Log(parts) = self.found(&key, &log).ok()?.content else { return None };
-        read::sql_metrics(parts, &self.reading).ok()
+        let metrics = read::sql_metrics(parts, &self.reading).ok();
+        metrics.filter(|_| self.is_still_of(&log))
     }
 
     fn add(&self, name: &str, content: &mut dyn Read) -> Result<(String, Option<String>), Added> {

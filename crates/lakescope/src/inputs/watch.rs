@@ -4,9 +4,17 @@ use super::{Content, Found, Place, local, one_of_many, scheme};
 use anyhow::{Context, Result, bail};
 use read::source::{Entry, LogFiles, LogKind, LooksLike, group, probe};
 use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::io::Read;
 use std::path::PathBuf;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 use store::Mark;
+
+/// Bytes by which a log is told from another of the same name: they hold times and ports.
+const HEAD_BYTES: u64 = 4 << 10;
+
+/// Bytes and last change, epoch ms, of a file.
+type Stat = (Option<u64>, i64);
 
 /// A place where logs appear, grow and go.
 pub struct Source {
@@ -85,18 +93,14 @@ impl Source {
     pub fn look(&self) -> Result<Vec<Seen>> {
         let stats = self.stats()?;
         let entries: Vec<Entry> = stats.iter().map(|(entry, _)| entry.clone()).collect();
-        let by_path: HashMap<&str, (Option<u64>, i64)> =
+        let by_path: HashMap<&str, Stat> =
             stats.iter().map(|(entry, modified)| (entry.path.as_str(), (entry.size, *modified))).collect();
         let seen = |files: LogFiles| {
             let of = |path: &String| by_path.get(path.as_str()).copied().unwrap_or_default();
-            let stats: Vec<(Option<u64>, i64)> = files.parts.iter().map(of).collect();
+            let stats: Vec<Stat> = files.parts.iter().map(of).collect();
             Seen {
                 path: self.place().name(&files.parts[0]),
-                mark: Mark {
-                    bytes: stats.iter().filter_map(|stat| stat.0).sum(),
-                    modified_ms: stats.iter().map(|stat| stat.1).max().unwrap_or_default(),
-                    files: u32::try_from(stats.len()).unwrap_or(u32::MAX),
-                },
+                mark: mark(&stats),
                 sizes: stats.into_iter().map(|stat| stat.0).collect(),
                 files,
             }
@@ -110,14 +114,57 @@ impl Source {
             Watched::Folder(folder) => {
                 let with_time = |entry: Entry| {
                     let modified = std::fs::metadata(folder.0.join(&entry.path)).and_then(|about| about.modified());
-                    let since = modified.map(|time| time.duration_since(UNIX_EPOCH).unwrap_or_default());
-                    (entry, since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or_default()))
+                    (entry, modified_ms(modified))
                 };
                 Ok(local::listing(&folder.0)?.into_iter().map(with_time).collect())
             }
             #[cfg(feature = "cloud")]
             Watched::Bucket(bucket, address) => bucket.stats(address),
         }
+    }
+
+    /// The first bytes of a log, which stay as long as it only grows. Objects in a bucket change as
+    /// a whole: of them there is nothing to know.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn head(&self, seen: &Seen) -> std::io::Result<Vec<u8>> {
+        let mut head = Vec::new();
+        if let Watched::Folder(folder) = &self.place {
+            File::open(folder.0.join(&seen.files.parts[0]))?.take(HEAD_BYTES).read_to_end(&mut head)?;
+        }
+        Ok(head)
+    }
+
+    /// Whether the files of a log did anything but grow since they were seen.
+    #[must_use]
+    pub fn is_rewritten(&self, seen: &Seen, head: &[u8]) -> bool {
+        let Watched::Folder(_) = &self.place else { return false };
+        let Some(now) = self.stats_of(seen) else { return true };
+        let shrank = now.iter().zip(&seen.sizes).any(|(now, then)| now.0 < *then);
+        let changed_in_place = mark(&now) != seen.mark && mark(&now).bytes == seen.mark.bytes;
+        shrank || changed_in_place || !self.head(seen).is_ok_and(|now| now.starts_with(head))
+    }
+
+    /// Whether the files of a log are as they were seen.
+    #[must_use]
+    pub fn is_as_seen(&self, seen: &Seen) -> bool {
+        match &self.place {
+            Watched::Folder(_) => self.stats_of(seen).is_some_and(|now| mark(&now) == seen.mark),
+            #[cfg(feature = "cloud")]
+            Watched::Bucket(..) => true,
+        }
+    }
+
+    /// The files of a log now; `None` when one is gone.
+    fn stats_of(&self, seen: &Seen) -> Option<Vec<Stat>> {
+        let Watched::Folder(folder) = &self.place else { return None };
+        let stat = |path: &String| std::fs::metadata(folder.0.join(path)).ok().filter(Metadata::is_file);
+        seen.files
+            .parts
+            .iter()
+            .map(|path| stat(path).map(|about| (Some(about.len()), modified_ms(about.modified()))))
+            .collect()
     }
 
     /// The applications of a log: one, or those of an archive. `None` for what stands beside logs
@@ -146,6 +193,19 @@ impl Source {
     }
 }
 
+fn mark(stats: &[Stat]) -> Mark {
+    Mark {
+        bytes: stats.iter().filter_map(|stat| stat.0).sum(),
+        modified_ms: stats.iter().map(|stat| stat.1).max().unwrap_or_default(),
+        files: u32::try_from(stats.len()).unwrap_or(u32::MAX),
+    }
+}
+
+fn modified_ms(time: std::io::Result<SystemTime>) -> i64 {
+    let since = time.map(|time| time.duration_since(UNIX_EPOCH).unwrap_or_default());
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or_default())
+}
+
 fn folder(path: PathBuf) -> Result<Watched> {
     std::fs::read_dir(&path).with_context(|| format!("cannot list {}", path.display()))?;
     Ok(Watched::Folder(local::Folder(path)))
@@ -160,6 +220,12 @@ fn is_named_like_a_log(path: &str) -> bool {
 }
 
 impl Seen {
+    /// The same log in a state that it is never in.
+    #[must_use]
+    pub fn to_be_looked_at_again(&self) -> Self {
+        Self { mark: Mark::default(), ..self.clone() }
+    }
+
     /// Whether it is an archive, which may hold several applications.
     #[must_use]
     pub fn is_archive(&self) -> bool {
