@@ -2,17 +2,19 @@
 //!
 //! `test` runs every test (and sets up what they need), `accept NAME` one acceptance line on real
 //! input, `tidy` what a reviewer would otherwise say, `docs` the generated reference pages,
-//! `web` builds the pages that the binary embeds, `start` shows them on the samples, `sample` makes the bundled sample again with real Spark.
+//! `web` builds the pages that the binary embeds, `sample` makes the bundled sample again with real
+//! Spark. `cargo start` is a crate of its own.
 
 mod accept;
+mod browser;
 mod docs;
 mod fuzz;
 mod spark;
 mod test;
 mod tidy;
-mod web;
 
 use clap::{Parser, Subcommand};
+use start::root;
 use std::path::PathBuf;
 
 #[derive(Parser)]
@@ -51,8 +53,6 @@ enum Task {
         #[arg(long)]
         keep: bool,
     },
-    /// Build pages and binary, serve the bundled samples and show one in the browser
-    Start,
     /// Build the web pages that the binary embeds
     Web,
     /// Make the bundled sample again with real Spark
@@ -70,33 +70,9 @@ fn main() -> anyhow::Result<()> {
         Task::Tidy => tidy::run(),
         Task::Docs { check } => docs::run(check),
         Task::Fuzz { seconds, keep } => fuzz::run(seconds, keep),
-        Task::Start => start(),
-        Task::Web => web::build(),
+        Task::Web => start::pages::build(),
         Task::Sample => spark::sample(),
     }
-}
-
-/// The bundled sample that `start` shows.
-const SAMPLE: &str = "/applications/app-20261129210950-0000";
-
-/// From a clone to the diagnosis of a sample in the browser.
-fn start() -> anyhow::Result<()> {
-    match web::missing() {
-        None => web::build()?,
-        Some(why) => println!("{why}; the pages will run no script"),
-    }
-    let mut run = std::process::Command::new(env!("CARGO"));
-    run.args(["run", "--release", "--locked", "--no-default-features", "--features", "serve", "--"]);
-    run.args(["serve", "samples", "--no-auth", "--listen", "127.0.0.1:0", &format!("--open={SAMPLE}")]);
-    run.arg("--data-dir").arg(spark::target_folder().join("start"));
-    spark::run(run.current_dir(root()))
-}
-
-/// The workspace's folder.
-fn root() -> PathBuf {
-    let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    root.pop();
-    root
 }
 
 /// The binary under test: that of `LAKESCOPE_BIN`, else the workspace's, unoptimised.
@@ -115,7 +91,7 @@ fn build_lakescope(arguments: &[&str]) -> anyhow::Result<PathBuf> {
     let mut build = std::process::Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--locked", "--bin", "lakescope"]).args(arguments).current_dir(root());
     build.args(if release { ["--package", "lakescope"].as_slice() } else { &["--workspace"] });
-    spark::run(&mut build)?;
+    start::run(&mut build)?;
     let profile = if release { "release" } else { "debug" };
-    Ok(spark::target_folder().join(profile).join("lakescope"))
+    Ok(start::target_folder().join(profile).join("lakescope"))
 }

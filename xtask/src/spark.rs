@@ -1,7 +1,7 @@
 //! Finding, and where needed installing, a real Spark for tests and measurements.
 
-use crate::root;
 use anyhow::{Context, Result, bail};
+use start::{root, run, target_folder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,11 +28,6 @@ pub fn find() -> Result<Spark> {
         install(&folder)?;
     }
     at(&python)
-}
-
-/// Where build products go.
-pub fn target_folder() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 fn install(folder: &Path) -> Result<()> {
@@ -95,14 +90,5 @@ fn lab_sample(spark: &Spark, binary: &Path, lab: &str) -> Result<()> {
     let log = std::fs::read_dir(folder.join("bad-log"))?.next().context("the bad variant left no log")??;
     std::fs::copy(log.path(), root().join(format!("samples/lab_{lab}.zstd")))?;
     std::fs::remove_dir_all(shop)?;
-    Ok(())
-}
-
-/// Runs a command to its end; an exit code other than 0 is an error that names the command.
-pub fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("cannot run {:?}", command.get_program()))?;
-    if !status.success() {
-        bail!("{:?} ended with {status}", command.get_program());
-    }
     Ok(())
 }

@@ -24,7 +24,7 @@ pub fn run() -> Result<()> {
 
 fn cargo(arguments: &[&str]) -> Result<()> {
     println!("cargo {}", arguments.join(" "));
-    crate::spark::run(Command::new(env!("CARGO")).args(arguments).current_dir(root()))
+    start::run(Command::new(env!("CARGO")).args(arguments).current_dir(root()))
 }
 
 /// `cargo test` of the whole workspace, its result lines added up.

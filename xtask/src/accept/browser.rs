@@ -79,7 +79,7 @@ impl LockedServer {
     fn start(binary: &Path) -> Result<Self> {
         let data = tempfile::tempdir()?;
         let mut create = Command::new(binary);
-        create.args(["token", "create", "--name", "vera", "--role", "viewer", "-q", "--data-dir"]);
+        create.args(["token", "create", "--name", "browser-tests", "--role", "viewer", "-q", "--data-dir"]);
         let output = create.arg(data.path()).output()?;
         ensure!(output.status.success(), "no token: {}", String::from_utf8_lossy(&output.stderr));
         let said = String::from_utf8(output.stdout)?;

@@ -2,7 +2,7 @@
 //! SDK's client on our own tools.
 
 use super::Outcome;
-use crate::{lakescope_binary, root, spark};
+use crate::{lakescope_binary, root};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::Command;
@@ -39,11 +39,11 @@ pub fn run(_: &[String]) -> Result<Outcome> {
 /// A Python environment with the peer, made once. The peer names a later Python than Debian has; it
 /// runs on this one all the same.
 fn installed() -> Result<Option<PathBuf>> {
-    let folder = spark::target_folder().join("tools/mcp-peer");
+    let folder = start::target_folder().join("tools/mcp-peer");
     if folder.join("bin/spark-mcp").exists() {
         return Ok(Some(folder));
     }
-    std::fs::create_dir_all(spark::target_folder().join("tools"))?;
+    std::fs::create_dir_all(start::target_folder().join("tools"))?;
     let made = Command::new("python3").args(["-m", "venv"]).arg(&folder).status();
     if !made.is_ok_and(|status| status.success()) {
         return Ok(None);

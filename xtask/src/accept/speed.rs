@@ -95,7 +95,7 @@ fn row(what: &str, f: &Figures) {
 
 /// The large log, plain and compressed in many frames as Spark writes it.
 pub fn logs(shared: &Path) -> Result<(PathBuf, PathBuf)> {
-    let folder = spark::target_folder().join("bench");
+    let folder = start::target_folder().join("bench");
     std::fs::create_dir_all(&folder)?;
     let (plain, compressed) = (folder.join("scaled"), folder.join("scaled.zstd"));
     if !plain.exists() {
@@ -104,12 +104,12 @@ pub fn logs(shared: &Path) -> Result<(PathBuf, PathBuf)> {
         let base = shared.join("data/eventlogs/scale/scale_base.zstd");
         let mut make = Command::new("python3");
         make.current_dir(&scripts).args(["scale_up.py"]).arg(base).arg(&made).arg("16");
-        spark::run(&mut make)?;
+        start::run(&mut make)?;
         std::fs::rename(made, &plain)?;
     }
     if !compressed.exists() {
         let made = folder.join("scaled.zstd.part");
-        spark::run(Command::new("python3").arg(root().join("bench/spark_zstd.py")).arg(&plain).arg(&made))?;
+        start::run(Command::new("python3").arg(root().join("bench/spark_zstd.py")).arg(&plain).arg(&made))?;
         std::fs::rename(made, &compressed)?;
     }
     Ok((plain, compressed))
@@ -118,8 +118,8 @@ pub fn logs(shared: &Path) -> Result<(PathBuf, PathBuf)> {
 fn build_plain_parse() -> Result<PathBuf> {
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--release", "--locked", "-p", "read", "--example", "plain_parse"]);
-    spark::run(build.current_dir(root()))?;
-    Ok(spark::target_folder().join("release/examples/plain_parse"))
+    start::run(build.current_dir(root()))?;
+    Ok(start::target_folder().join("release/examples/plain_parse"))
 }
 
 /// The run with the least wall time: what the machine can do when nothing disturbs it.

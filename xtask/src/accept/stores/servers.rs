@@ -1,8 +1,8 @@
 //! Servers that speak the three providers' protocols: installed under the target folder, run on
 //! loopback on a port that the kernel chose, ended with their value.
 
-use crate::spark::target_folder;
 use anyhow::{Context, Result, bail};
+use start::target_folder;
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
