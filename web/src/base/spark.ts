@@ -76,6 +76,7 @@ export interface SparkExecutor {
   addTime?: string;
   removeTime?: string;
   removeReason?: string;
+  executorLogs?: Record<string, string>;
   memoryMetrics?: {
     usedOnHeapStorageMemory: number;
     usedOffHeapStorageMemory: number;

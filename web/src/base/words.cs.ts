@@ -273,6 +273,8 @@ export const cs: Words = {
   index: "Pořadí",
   executor: "Executor",
   host: "Stroj",
+  logs: "Výpisy",
+  logsTitle: "Co exekutor vypsal, na stroji nebo ve službě, která to ještě má",
   locality: "Lokalita",
   error: "Chyba",
   state: "Stav",

@@ -333,6 +333,8 @@ const en = {
   index: "Index",
   executor: "Executor",
   host: "Host",
+  logs: "Logs",
+  logsTitle: "What the executor wrote, on the machine or the log service that still has it",
   locality: "Locality",
   error: "Error",
   state: "State",

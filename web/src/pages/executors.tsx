@@ -86,7 +86,10 @@ function Page({ executors, end, timeline }: { executors: SparkExecutor[]; end: n
     () => ({ failed: Math.max(1, ...lines.map((l) => l.e.failedTasks)), heap: Math.max(1, ...lines.map((l) => l.heap ?? 0)) }),
     [lines],
   );
-  const columns = useMemo(() => executorColumns(most), [most]);
+  const columns = useMemo(
+    () => [...executorColumns(most), ...(lines.some((l) => logsOf(l.e).length) ? [LOGS()] : [])],
+    [most, lines],
+  );
   const text = verdict(lines);
   const cut = text.indexOf(".") + 1;
   return (
@@ -129,6 +132,27 @@ function Heat({ share, text, bad = false }: { share: number | null; text: string
   const level = share <= 0 ? 0 : Math.min(5, Math.ceil(share * 5));
   return <span class={`heat ${bad ? "bad" : ""} h${level}`}>{text}</span>;
 }
+
+/** Where an executor's output lies. The addresses come from the log: only those that a browser may follow. */
+function logsOf(e: SparkExecutor): [string, string][] {
+  return Object.entries(e.executorLogs ?? {}).filter(([, address]) => /^https?:\/\//i.test(address));
+}
+
+const LOGS = (): Column<Line> => ({
+  key: "logs",
+  head: t.logs,
+  width: 116,
+  title: t.logsTitle,
+  cell: (l) => (
+    <span class="row">
+      {logsOf(l.e).map(([name, address]) => (
+        <a key={name} class="link" href={address} target="_blank" rel="noreferrer noopener">
+          {name}
+        </a>
+      ))}
+    </span>
+  ),
+});
 
 function executorColumns(most: { failed: number; heap: number }): Column<Line>[] {
   return [
