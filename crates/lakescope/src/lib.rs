@@ -27,6 +27,8 @@ mod output;
 mod progress;
 pub mod render;
 mod settings;
+#[cfg(feature = "serve")]
+mod traces;
 
 use clap::Parser;
 use std::ffi::OsString;

@@ -2,7 +2,7 @@
 
 use crate::History;
 use axum::extract::{Extension, MatchedPath, Request, State};
-use axum::http::header;
+use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -33,7 +33,7 @@ pub(crate) fn collector() -> Option<PrometheusHandle> {
 /// the figures grow.
 pub(crate) async fn measure(request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
-    let method = request.method().as_str().to_owned();
+    let method = method(request.method());
     let begun = Instant::now();
     let response = next.run(request).await;
     let status = response.status().as_u16().to_string();
@@ -42,12 +42,18 @@ pub(crate) async fn measure(request: Request, next: Next) -> Response {
     response
 }
 
+/// A method that is none of HTTP's own is one class too.
+fn method(method: &Method) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")
+}
+
 /// All figures, in Prometheus' text form.
 pub(crate) async fn show(
     State(history): State<Arc<dyn History>>,
     Extension(collector): Extension<Option<PrometheusHandle>>,
 ) -> Response {
-    let counted = tokio::task::spawn_blocking(move || (history.list().len(), history.unreadable().len())).await;
+    let counted = crate::spans::spawn_blocking(move || (history.list().len(), history.unreadable().len())).await;
     let (applications, unreadable) = counted.unwrap_or_default();
     metrics::gauge!("lakescope_applications").set(applications as f64);
     metrics::gauge!("lakescope_unreadable_logs").set(unreadable as f64);

@@ -1,5 +1,6 @@
 //! What the pages and answers are about: the applications that a source holds.
 
+use crate::api::shapes;
 use diagnose::{Config, telling};
 use model::{Application, Metric, Report, Severity};
 use read::SqlMetrics;
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::io::Read;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use utoipa::ToSchema;
 
 /// One attempt of an application, as lists show it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,9 +40,10 @@ pub struct Listed {
 }
 
 /// A diagnosis in one row.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Verdict {
     /// Severity of the worst finding.
+    #[schema(value_type = Option<shapes::Severity>)]
     pub severity: Option<Severity>,
     /// The sentence.
     pub sentence: String,
@@ -55,16 +58,16 @@ pub struct Verdict {
 }
 
 /// A finding in a row.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Worst {
-    /// Its rule.
+    /// Its rule, e.g. `SKEW_KEY`.
     pub id: String,
     /// What it says.
     pub title: String,
 }
 
 /// What an application used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Usage {
     /// Core time that was reserved, ms.
     pub core_ms: i64,
@@ -154,7 +157,7 @@ impl Usage {
 }
 
 /// A log that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Unreadable {
     /// Its first file.
     pub path: String,

@@ -20,30 +20,35 @@
 //! #     fn is_ready(&self) -> bool { true }
 //! #     fn revision(&self) -> u64 { 0 }
 //! # }
-//! let app = serve::App { history: Arc::new(Nothing), door: serve::Door::Open, limits: serve::Limits::default() };
-//! let router = serve::router(app);
-//! # let _: axum::Router = router;
+//! let limits = serve::Limits::default();
+//! let router = serve::router(serve::App { history: Arc::new(Nothing), door: serve::Door::Open, limits });
+//! # let _ = async {
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+//! serve::serve(listener, router, limits, std::future::pending()).await;
+//! # Ok::<(), std::io::Error>(()) };
 //! ```
-//!
-//! Serve it with the address of the peer (`into_make_service_with_connect_info::<SocketAddr>()`):
-//! wrong tokens are counted by address.
 //!
 //! What it never does: read logs, keep state, know the command line or the environment.
 
 mod api;
+mod busy;
 mod clock;
+mod connections;
 mod figures;
 mod guard;
 mod history;
 mod mcp;
 mod pages;
 mod params;
+mod spans;
 mod spark_rest;
 mod web;
 
+pub use connections::serve;
 pub use guard::Door;
 pub use history::{Added, History, Listed, LogFile, Opened, Page, Unreadable, Usage, Verdict, Worst};
 pub use mcp::over_stdio as mcp_over_stdio;
+pub use spans::TARGET as SPANS;
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
@@ -51,6 +56,8 @@ use axum::routing::{get, post};
 use axum::{Extension, Router, middleware};
 use guard::Guard;
 use std::sync::Arc;
+use std::time::Duration;
+use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
 /// What is served, and to whom.
@@ -69,11 +76,13 @@ pub struct App {
 pub struct Limits {
     /// `--max-event-listeners`: who may listen to live updates at once.
     pub event_listeners: usize,
+    /// `--client-timeout`: how long a client may stand still.
+    pub client_timeout: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { event_listeners: 1_000 }
+        Self { event_listeners: 1_000, client_timeout: Duration::from_secs(30) }
     }
 }
 
@@ -96,6 +105,8 @@ pub fn router(app: App) -> Router {
         .route("/logout", post(guard::logout))
         .with_state(Arc::clone(&guard));
     let mcp = mcp::over_http(Arc::clone(&app.history));
+    let few_uploads = middleware::from_fn_with_state(busy::Uploads::default(), busy::uploads);
+    let pages_api = api::router().layer(few_uploads).layer(middleware::map_response(busy::retry_after));
     Router::new()
         .nest_service("/mcp", mcp)
         .route("/health", get(|| async { "ok" }))
@@ -103,7 +114,7 @@ pub fn router(app: App) -> Router {
         .route("/metrics", get(figures::show))
         .merge(pages::router())
         .nest("/api/v1", spark_rest::router())
-        .nest("/api/lakescope/v1", api::router())
+        .nest("/api/lakescope/v1", pages_api)
         .with_state(app.history)
         .merge(login)
         .layer(Extension(figures::collector()))
@@ -111,5 +122,6 @@ pub fn router(app: App) -> Router {
         .layer(Extension(Arc::clone(&guard)))
         .layer(middleware::from_fn_with_state(guard, guard::check))
         .layer(middleware::from_fn(figures::measure))
-        .layer(CompressionLayer::new().gzip(true))
+        .layer(middleware::from_fn(spans::of_request))
+        .layer(CompressionLayer::new().gzip(true).quality(CompressionLevel::Fastest))
 }

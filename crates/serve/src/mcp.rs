@@ -153,7 +153,7 @@ impl Tools {
         answer: impl FnOnce(&dyn History) -> Result<T, String> + Send + 'static,
     ) -> Result<CallToolResult, ErrorData> {
         let history = Arc::clone(&self.history);
-        let text = tokio::task::spawn_blocking(move || {
+        let text = crate::spans::spawn_blocking(move || {
             let answer = answer(&*history)?;
             serde_json::to_string(&answer).map_err(|error| error.to_string())
         });

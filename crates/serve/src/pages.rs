@@ -19,7 +19,7 @@ const POLICY: &str =
 const HEADERS: [(HeaderName, &str); 4] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    (header::REFERRER_POLICY, "same-origin"),
     (header::CACHE_CONTROL, "no-store"),
 ];
 
@@ -105,7 +105,7 @@ async fn answered(
     answer: impl FnOnce(&dyn History) -> Result<Option<String>, String> + Send + 'static,
 ) -> Response {
     let text = |status, text: &str| (status, HEADERS, text.to_owned()).into_response();
-    match tokio::task::spawn_blocking(move || answer(&*history)).await {
+    match crate::spans::spawn_blocking(move || answer(&*history)).await {
         Ok(Ok(Some(page))) => html(StatusCode::OK, page),
         Ok(Ok(None)) => text(StatusCode::NOT_FOUND, "there is no such application; / lists all"),
         Ok(Err(why)) => text(StatusCode::INTERNAL_SERVER_ERROR, &why),

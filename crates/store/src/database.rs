@@ -52,6 +52,9 @@ fn not_migrated(path: &Path, error: MigrateError) -> Error {
         MigrateError::VersionMissing(found) if found > known => {
             Error::Newer { database: path.to_owned(), found, known }
         }
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+            Error::database("bringing to this version", "the tables", path, error)
+        }
         error => Error::database("bringing to this version", "the tables", path, error.into()),
     }
 }

@@ -88,7 +88,7 @@ impl Error {
 fn file_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            "free space on its disk or lower store_max_bytes"
+            "free space on its disk, or lower --max-store"
         }
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "let the user of this process read and write it",
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => "name another data directory",
@@ -97,7 +97,13 @@ fn file_advice(error: &io::Error) -> &'static str {
 }
 
 fn database_advice(error: &sqlx::Error) -> &'static str {
+    const WRITE: u32 = 778;
+    const SHARED_MEMORY_SIZE: u32 = 4_874;
     let code = error.as_database_error().and_then(|e| e.code()?.parse::<u32>().ok());
+    // A file that may not become larger, and one that finds no room, fail with codes of their own.
+    if matches!(code, Some(WRITE | SHARED_MEMORY_SIZE)) {
+        return "free space on its disk and try again";
+    }
     // The low byte of SQLite's extended result codes is the plain one.
     match code.map(|code| code & 0xff) {
         Some(13) => "free space on its disk and try again",

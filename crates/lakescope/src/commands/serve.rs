@@ -6,6 +6,7 @@ use crate::duties::ingest::{self, Ingest};
 use crate::inputs::watch::Source;
 use crate::output;
 use crate::settings;
+use crate::traces::{Traced, Traces};
 use ::serve::{App, Door, History, Limits};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
@@ -13,6 +14,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Accounts, Store};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,6 +63,10 @@ pub struct Args {
     /// How the server's own log is written to standard error.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// OpenTelemetry collector that gets a trace of each request, by OTLP over HTTP, such as
+    /// http://127.0.0.1:4318 [default: none].
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", hide_env_values = true)]
+    pub otlp_endpoint: Option<String>,
 }
 
 /// Bounds of the server.
@@ -77,6 +85,9 @@ pub struct Bounds {
     /// Pages that may listen to live updates at once.
     #[arg(long, default_value_t = 1_000, value_name = "N")]
     pub max_event_listeners: usize,
+    /// Seconds that a client may stand still before its connection is closed.
+    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub client_timeout: u64,
 }
 
 /// Forms of the server's own log.
@@ -91,11 +102,19 @@ pub enum LogFormat {
 /// Serves until it is interrupted.
 pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
     refuse_what_is_unsafe(args)?;
-    log_to_standard_error(args.log_format);
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the server's threads")?;
+    let collector = args.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
+    let traces = collector.map(|endpoint| Traces::to(endpoint, runtime.handle())).transpose()?;
+    log_to_standard_error(args.log_format, traces.as_ref());
     let sources = args.sources.iter().map(|address| Source::open(address)).collect::<Result<Vec<_>>>()?;
     let config = settings::load(&args.settings)?;
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the server's threads")?;
-    runtime.block_on(serve(sources, config, args, global))
+    runtime.block_on(async {
+        let ended = serve(sources, config, args, global, traces.is_some()).await;
+        if let Some(traces) = traces {
+            traces.end().await;
+        }
+        ended
+    })
 }
 
 /// Logs hold settings and data: other machines may read them with a token only.
@@ -110,18 +129,25 @@ fn refuse_what_is_unsafe(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn log_to_standard_error(format: LogFormat) {
+fn log_to_standard_error(format: LogFormat, traces: Option<&Traces>) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("LAKESCOPE_LOG");
     let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // A second call, of a test, changes nothing.
-    let _ = match format {
-        LogFormat::Text => log.with_ansi(false).try_init(),
-        LogFormat::Json => log.json().try_init(),
+    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let log = match format {
+        LogFormat::Text => log.with_ansi(false).boxed(),
+        LogFormat::Json => log.json().boxed(),
     };
+    // A second call, of a test, changes nothing.
+    let _ = tracing_subscriber::registry().with(log.with_filter(filter)).with(traces.map(Traces::layer)).try_init();
 }
 
-async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, global: &Global) -> Result<ExitCode> {
+async fn serve(
+    sources: Vec<Source>,
+    config: diagnose::Config,
+    args: &Args,
+    global: &Global,
+    traced: bool,
+) -> Result<ExitCode> {
     let bounds = &args.bounds;
     let dir = args.data.dir()?;
     let kept = store::Settings { max_bytes: bounds.max_store.unsigned_abs(), reader: ingest::reader(&config) };
@@ -147,13 +173,12 @@ async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, glob
     if let Some(path) = &args.open {
         show(&format!("http://{address}/{}", path.trim_start_matches('/')));
     }
-    let history: Arc<dyn History> = ingest;
-    let limits = Limits { event_listeners: bounds.max_event_listeners };
+    let history: Arc<dyn History> = if traced { Arc::new(Traced(ingest)) } else { ingest };
+    let client_timeout = Duration::from_secs(bounds.client_timeout);
+    let limits = Limits { event_listeners: bounds.max_event_listeners, client_timeout };
     let router = ::serve::router(App { history, door, limits });
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    let server = axum::serve(listener, service).with_graceful_shutdown(interrupted());
     tokio::select! {
-        ended = server => ended.context("the server ended")?,
+        () = ::serve::serve(listener, router, limits, interrupted()) => {}
         () = out_of_patience() => {}
     }
     watching.abort();

@@ -3,7 +3,11 @@
 
 mod command;
 mod fixture;
+#[cfg(feature = "serve")]
+mod openapi;
 mod render;
 mod samples;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "serve")]
+mod traces;

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use testkit::serving::{Serving, command};
 
 /// A server over a folder, with a client.
-struct Server {
-    serving: Serving,
-    runtime: tokio::runtime::Runtime,
-    client: reqwest::Client,
+pub struct Server {
+    pub serving: Serving,
+    pub runtime: tokio::runtime::Runtime,
+    pub client: reqwest::Client,
     _data: Option<tempfile::TempDir>,
 }
 
 impl Server {
-    fn start(folder: &Path) -> Self {
+    pub fn start(folder: &Path) -> Self {
         let data = tempfile::tempdir().unwrap();
         let server = Self::over(folder, &data_in(&data), &["--no-auth"]);
         Self { _data: Some(data), ..server }
@@ -38,12 +38,12 @@ impl Server {
         })
     }
 
-    fn get(&self, path: &str) -> (u16, String) {
+    pub fn get(&self, path: &str) -> (u16, String) {
         let (status, bytes) = self.bytes(path);
         (status, String::from_utf8(bytes).unwrap())
     }
 
-    fn json(&self, path: &str) -> Value {
+    pub fn json(&self, path: &str) -> Value {
         let (status, body) = self.get(path);
         assert_eq!(status, 200, "{path}: {body}");
         serde_json::from_str(&body).unwrap()
@@ -62,11 +62,11 @@ fn data_in(folder: &tempfile::TempDir) -> PathBuf {
     folder.path().join("data")
 }
 
-fn binary() -> &'static Path {
+pub fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_lakescope"))
 }
 
-fn samples() -> PathBuf {
+pub fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples")
 }
 

@@ -1,35 +1,53 @@
 //! All applications with what the first page says of each.
 
+use super::{Answer, Shared, json, waiting};
 use crate::clock::now_ms;
 use crate::history::{Unreadable, Usage, Verdict};
 use crate::{History, Listed};
+use axum::extract::State;
 use model::Application;
 use serde::Serialize;
 use std::collections::HashMap;
+use utoipa::ToSchema;
 
 /// Runs that say what is usual, at most.
 const RUNS: usize = 30;
 
-/// The answer.
-#[derive(Serialize)]
+/// All applications.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ApplicationList)]
 pub(super) struct List {
+    /// Whether the logs that were there at the start have been read.
     ready: bool,
+    /// One row for each attempt, the newest first.
     applications: Vec<Row>,
+    /// Logs that cannot be read, and sources that do not answer.
     unreadable: Vec<Unreadable>,
 }
 
-/// An application.
-#[derive(Clone, Debug, Serialize)]
+/// An attempt of an application.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ApplicationRow)]
 pub(super) struct Row {
+    /// Application id.
     id: String,
+    /// Attempt id, where the application has attempts (YARN).
     attempt: Option<String>,
+    /// Name.
     name: String,
+    /// User.
     user: String,
+    /// Version of Spark that wrote the log.
     spark_version: String,
+    /// Start, epoch ms.
     started_ms: i64,
+    /// End, epoch ms; null while it runs, or when the log has no end.
     ended_ms: Option<i64>,
+    /// Latest time in the log, epoch ms.
     last_event_ms: i64,
+    /// Whether it runs: its log says so and has grown in the last hour.
     in_progress: bool,
+    /// Wall time, ms; so far, where it has not ended.
     wall_ms: i64,
     #[serde(flatten)]
     usual: Usual,
@@ -40,7 +58,7 @@ pub(super) struct Row {
 }
 
 /// How long runs of the same name take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct Usual {
     /// Median wall time of the earlier runs that ended well, ms.
     pub usual_ms: Option<i64>,
@@ -69,8 +87,19 @@ impl Row {
     }
 }
 
+/// All applications, the newest first.
+///
+/// One row for each attempt, with what is wrong in a sentence and what mending it would save.
+#[utoipa::path(
+    get, path = "/applications", operation_id = "listApplications", tag = "applications",
+    responses((status = 200, description = "All applications", body = List)),
+)]
+pub(super) async fn show(State(history): Shared) -> Answer {
+    waiting(move || Ok(json(&list(&*history)))).await
+}
+
 /// All of them, the newest first.
-pub(super) fn list(history: &dyn History) -> List {
+fn list(history: &dyn History) -> List {
     let mut all = history.list();
     all.sort_by(|a, b| (b.started_ms, &a.id, &a.attempt).cmp(&(a.started_ms, &b.id, &b.attempt)));
     let (runs, now) = (Runs::of(&all), now_ms());

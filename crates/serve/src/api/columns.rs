@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 /// Media type of the answer.
-const KIND: &str = "application/vnd.lakescope.columns";
+pub(super) const KIND: &str = "application/vnd.lakescope.columns";
 
 /// Columns on their way out.
 pub(super) struct Columns {

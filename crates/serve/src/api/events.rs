@@ -1,7 +1,7 @@
 //! Live updates as server-sent events.
 
 use super::Shared;
-use super::failure::Failure;
+use super::failure::{self, Failure};
 use crate::{History, Limits};
 use axum::extract::{Extension, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -12,6 +12,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use utoipa::ToSchema;
 
 /// How soon a change is told.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -26,10 +27,13 @@ impl Listeners {
     }
 }
 
-/// That the list of applications has changed: a client asks for it again.
-#[derive(Serialize)]
+/// Data of an `applications` event: the list of applications has changed, ask for it again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ApplicationsEvent)]
 struct Applications {
+    /// Whether the logs that were there at the start have been read.
     ready: bool,
+    /// Number that changes with every change of the list; it starts anew with the server.
     revision: u64,
 }
 
@@ -39,8 +43,22 @@ struct Told {
     _place: OwnedSemaphorePermit,
 }
 
-/// An `applications` event at once, and then with every change of the list.
-pub(super) async fn events(
+/// Live updates as server-sent events.
+///
+/// An event named `applications` comes at once, and then within half a second of every change of
+/// the list of applications; its data is the JSON object of this schema. A comment comes every 15 s
+/// while nothing changes. The stream ends when the client or the server does.
+#[utoipa::path(
+    get, path = "/events", operation_id = "listenToEvents", tag = "server",
+    responses(
+        (status = 200, description = "Events, without an end", body = Applications, content_type = "text/event-stream"),
+        (
+            status = 503, description = "Too many listen already (`--max-event-listeners`)", body = failure::Body,
+            headers(("Retry-After" = u32, description = "Seconds to wait")),
+        ),
+    ),
+)]
+pub(super) async fn listen(
     State(history): Shared,
     Extension(listeners): Extension<Listeners>,
 ) -> Result<Response, Failure> {

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +53,23 @@ impl Failure {
     }
 }
 
+/// What an answer that is none says.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Failure)]
+pub(super) struct Body {
+    /// The failure.
+    error: Error,
+}
+
+/// What went wrong, and what to do.
+#[derive(Serialize, ToSchema)]
+struct Error {
+    /// What was wrong with what was asked: one sentence that names the value.
+    message: String,
+    /// What to do next.
+    next: Option<&'static str>,
+}
+
 impl From<crate::params::Bad> for Failure {
     fn from(bad: crate::params::Bad) -> Self {
         let message = format!("{} must be {}, not {:?}", bad.name, bad.expected, bad.got);
@@ -61,15 +79,6 @@ impl From<crate::params::Bad> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        #[derive(Serialize)]
-        struct Body {
-            error: Error,
-        }
-        #[derive(Serialize)]
-        struct Error {
-            message: String,
-            next: Option<&'static str>,
-        }
         (self.status, Json(Body { error: Error { message: self.message, next: self.next } })).into_response()
     }
 }

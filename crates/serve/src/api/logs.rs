@@ -1,6 +1,7 @@
 //! Logs that somebody hands over.
 
-use super::failure::Failure;
+use super::failure::{self, Failure};
+use super::openapi::shapes::Bytes;
 use super::{Answer, Shared};
 use crate::Added;
 use crate::guard::{Asking, Guard};
@@ -14,16 +15,47 @@ use futures::TryStreamExt;
 use serde::Serialize;
 use std::sync::Arc;
 use tokio_util::io::{StreamReader, SyncIoBridge};
+use utoipa::{IntoParams, ToSchema};
 
-/// What became of it.
-#[derive(Serialize)]
+/// What became of a log.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TakenLog)]
 struct Taken {
+    /// Application id.
     id: String,
+    /// Attempt id, where the application has attempts.
     attempt: Option<String>,
+    /// Path of its page on this server.
     link: String,
 }
 
-/// Takes in a log: `name` is that of its file, the body its bytes in any codec Spark writes.
+/// A log that somebody hands over.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code)] // Says what `Params` are asked for.
+struct Handed {
+    /// Name of the log's file; its ending says nothing, the codec is found by content.
+    #[param(required = false, default = "log")]
+    name: String,
+}
+
+/// Takes in a log.
+///
+/// The body is the log's bytes as Spark wrote them, plain or in any codec of Spark, or a zip archive
+/// of them. It is kept in the data directory; the answer comes when it has been read. Needs the role
+/// `operator`.
+#[utoipa::path(
+    post, path = "/logs", operation_id = "addLog", tag = "applications", params(Handed),
+    request_body(content = inline(Bytes), content_type = "application/octet-stream", description = "Bytes of the log"),
+    responses(
+        (status = 201, description = "It was read", body = Taken),
+        (status = 400, description = "It is no event log, empty, or larger than `--max-upload`", body = failure::Body),
+        (
+            status = 503, description = "Too many logs are being handed over", body = String, content_type = "text/plain",
+            headers(("Retry-After" = u32, description = "Seconds to wait")),
+        ),
+    ),
+)]
 pub(super) async fn add(
     State(history): Shared,
     Extension(guard): Extension<Arc<Guard>>,
@@ -36,7 +68,7 @@ pub(super) async fn add(
     audited("asked").await.map_err(|why| Failure::internal(&why))?;
     let stream = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
     let (owned, mut content) = (name.clone(), SyncIoBridge::new(stream));
-    let added = tokio::task::spawn_blocking(move || history.add(&owned, &mut content)).await;
+    let added = crate::spans::spawn_blocking(move || history.add(&owned, &mut content)).await;
     let added = added.unwrap_or_else(|_| Err(Added::Failed("reading the log failed".to_owned())));
     let outcome = if added.is_ok() { "done" } else { "refused" };
     audited(outcome).await.map_err(|why| Failure::internal(&why))?;

@@ -1,12 +1,19 @@
 //! The API of the pages, under `/api/lakescope/v1`: what Spark's REST API does not tell. Times are
 //! epoch ms, durations ms, sizes bytes; what is not known is null, never 0.
+//!
+//! Each operation is one function with its description, beside the values that it answers with;
+//! `operations` lists them. The OpenAPI document is made from the same list.
 
 mod applications;
+mod asked;
 mod columns;
 mod comparison;
+mod diagnosis;
 mod events;
 mod failure;
 mod logs;
+mod me;
+mod openapi;
 mod page;
 mod reading;
 mod settings;
@@ -18,98 +25,60 @@ mod timeline;
 pub(crate) mod tools;
 
 pub(crate) use events::Listeners;
+pub(crate) use openapi::shapes;
 
-use crate::guard::Asking;
-use crate::params::Params;
 use crate::{History, Opened};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Extension, Path, RawQuery, State};
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use failure::Failure;
 use serde::Serialize;
 use std::sync::Arc;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
+use utoipa_axum::routes;
 
 type Shared = State<Arc<dyn History>>;
 type Answer = Result<Response, Failure>;
+type Operations = OpenApiRouter<Arc<dyn History>>;
 
 /// Bytes of the longest text that is read.
 const TEXT_BYTES: usize = 4 << 20;
 
 pub(crate) fn router() -> Router<Arc<dyn History>> {
-    Router::new()
-        .route("/applications", get(list))
-        .route("/applications/{*path}", get(application))
-        .route("/compare", get(compare))
-        .route("/shuffle", get(shuffle_answer))
-        .route("/events", get(events::events))
-        .route("/logs", post(logs::add))
-        .route("/me", get(me))
-        .route("/read", post(read).layer(DefaultBodyLimit::max(TEXT_BYTES)))
-        .fallback(|| async { Failure::no_such_path() })
+    Router::from(operations()).fallback(|| async { Failure::no_such_path() })
 }
 
-/// Who asks, and what they may do.
-async fn me(Extension(asking): Extension<Asking>) -> Response {
-    json(&serde_json::json!({ "name": asking.who, "role": asking.role.name() }))
+/// Everything that can be asked.
+fn operations() -> Operations {
+    OpenApiRouter::new()
+        .routes(routes!(applications::show))
+        .nest("/applications/{id}", of_application())
+        .nest("/applications/{id}/{attempt}", of_application())
+        .routes(routes!(comparison::show))
+        .routes(routes!(shuffle::show))
+        .routes(routes!(events::listen))
+        .routes(routes!(logs::add))
+        .routes(routes!(me::show))
+        .routes(routes!(openapi::show))
+        .routes(routes!(reading::read).layer(DefaultBodyLimit::max(TEXT_BYTES)))
 }
 
-async fn list(State(history): Shared) -> Answer {
-    waiting(move || Ok(json(&applications::list(&*history)))).await
-}
-
-async fn compare(State(history): Shared, RawQuery(query): RawQuery) -> Answer {
-    waiting(move || comparison::answer(&*history, &Params::of(query.as_deref()))).await
-}
-
-async fn shuffle_answer(RawQuery(query): RawQuery) -> Answer {
-    waiting(move || shuffle::given(&Params::of(query.as_deref()))).await
-}
-
-async fn read(State(history): Shared, RawQuery(query): RawQuery, body: String) -> Answer {
-    waiting(move || reading::answer(&history.config(), &Params::of(query.as_deref()), &body)).await
-}
-
-/// Everything below `/applications/{id}`: a second segment that is no resource is an attempt.
-async fn application(State(history): Shared, Path(path): Path<String>, RawQuery(query): RawQuery) -> Answer {
-    waiting(move || {
-        let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
-        let params = Params::of(query.as_deref());
-        let (id, attempt, rest) = match segments[..] {
-            [] => return Err(Failure::no_such_path()),
-            [id, ref rest @ ..] if rest.first().is_some_and(|first| RESOURCES.contains(first)) => (id, None, rest),
-            [id, attempt, ref rest @ ..] => (id, Some(attempt), rest),
-            [_] => return Err(Failure::no_such_path()),
-        };
-        let opened = open(&*history, id, attempt)?;
-        resource(&*history, &opened, rest, &params)
-    })
-    .await
-}
-
-const RESOURCES: [&str; 7] = ["diagnosis", "page", "timeline", "sql", "stages", "streams", "settings"];
-
-fn resource(history: &dyn History, opened: &Opened, path: &[&str], params: &Params) -> Answer {
-    let app = opened.app();
-    Ok(match path {
-        ["diagnosis"] => json(opened.report()),
-        ["page"] => {
-            let (usual, running) = applications::around(history, app);
-            json(&page::of(opened, usual, running))
-        }
-        ["timeline"] => json(&timeline::of(opened, &timeline::Window::of(app, params)?)),
-        ["timeline", "tasks"] => timeline::tasks(opened, &timeline::Window::of(app, params)?)?,
-        ["sql"] => json(&sql::list(opened)),
-        ["sql", id] => json(&sql::one(opened, number(id)?)?),
-        ["streams"] => json(&streams::list(opened)),
-        ["settings"] => json(&settings::differences(history, app, params)?),
-        ["stages", id, attempt] => json(&stages::one(opened, number(id)?, number(attempt)?)?),
-        ["stages", id, attempt, "tasks"] => json(&stages::tasks(app, number(id)?, number(attempt)?, params)?),
-        ["stages", id, attempt, "tasks.columns"] => stages::columns(app, number(id)?, number(attempt)?)?,
-        ["stages", id, attempt, "shuffle"] => shuffle::of_stage(app, number(id)?, number(attempt)?, params)?,
-        _ => return Err(Failure::no_such_path()),
-    })
+/// What can be asked of an application, or of one of its attempts.
+fn of_application() -> Operations {
+    OpenApiRouter::new()
+        .routes(routes!(diagnosis::show))
+        .routes(routes!(page::show))
+        .routes(routes!(timeline::show))
+        .routes(routes!(timeline::show_tasks))
+        .routes(routes!(sql::show_all))
+        .routes(routes!(sql::show))
+        .routes(routes!(streams::show))
+        .routes(routes!(settings::show))
+        .routes(routes!(stages::show))
+        .routes(routes!(stages::show_tasks))
+        .routes(routes!(stages::show_columns))
+        .routes(routes!(shuffle::show_stage))
 }
 
 fn open(history: &dyn History, id: &str, attempt: Option<&str>) -> Result<Arc<Opened>, Failure> {
@@ -119,11 +88,7 @@ fn open(history: &dyn History, id: &str, attempt: Option<&str>) -> Result<Arc<Op
 
 /// Runs what may read a log on a thread that may wait.
 async fn waiting(answer: impl FnOnce() -> Answer + Send + 'static) -> Answer {
-    tokio::task::spawn_blocking(answer).await.map_err(|_| Failure::internal("answering failed"))?
-}
-
-fn number<T: std::str::FromStr>(segment: &str) -> Result<T, Failure> {
-    segment.parse().map_err(|_| Failure::no_such_path())
+    crate::spans::spawn_blocking(answer).await.map_err(|_| Failure::internal("answering failed"))?
 }
 
 fn json(value: &impl Serialize) -> Response {

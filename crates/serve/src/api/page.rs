@@ -1,131 +1,257 @@
 //! What the page of an application shows, in words.
 
-use super::applications::Usual;
+use super::applications::{Usual, around};
+use super::asked::Asked;
+use super::openapi::shapes;
+use super::openapi::words::{BudgetKind, Certainty, RemedyWord, RunState};
+use super::{Answer, failure, json};
 use crate::Opened;
 use diagnose::telling::{self, Money};
 use model::{Application, Finding, Part, Report, Severity};
 use serde::Serialize;
+use utoipa::ToSchema;
 
-/// The page.
-#[derive(Serialize)]
+/// What is wrong with an application, in words.
+#[derive(Serialize, ToSchema)]
 pub(super) struct Page {
+    /// The application.
     application: Facts,
+    /// How it ended.
+    #[schema(value_type = RunState)]
     state: &'static str,
+    /// The answer in short.
     verdict: VerdictCard,
+    /// Severity of the worst finding.
+    #[schema(value_type = Option<shapes::Severity>)]
     severity: Option<Severity>,
+    /// Where the wall time went; the parts add up to it.
     budget: Vec<BudgetPart>,
+    /// Findings, the worst first, each with those that follow from it.
     chapters: Vec<Chapter>,
+    /// What was checked and found fine, or could not be judged.
     checked: Vec<Checked>,
+    /// Rules that were checked.
     rules_checked: usize,
+    /// What else there is to know, in a sentence.
     more: Option<String>,
+    /// What could not be read of the log.
+    #[schema(value_type = Vec<shapes::Warning>)]
     warnings: Vec<model::Warning>,
+    /// How many of each kind the log holds.
     counts: Counts,
 }
 
-#[derive(Serialize)]
+/// Facts of an application.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PageFacts)]
 struct Facts {
+    /// Application id; empty of a pasted text.
     id: String,
+    /// Attempt id, where the application has attempts.
     attempt: Option<String>,
+    /// Name.
     name: String,
+    /// User.
     user: String,
+    /// Version of Spark that wrote the log.
     spark_version: String,
+    /// Whether Photon operators ran.
     photon: bool,
+    /// Start, epoch ms.
     started_ms: Option<i64>,
+    /// End, epoch ms; null when the log has none.
     ended_ms: Option<i64>,
+    /// Wall time, ms; at least this when `complete` is false.
     wall_ms: i64,
+    /// Whether it runs.
     in_progress: bool,
+    /// Whether the log holds the end of the application.
     complete: bool,
     #[serde(flatten)]
     usual: Usual,
+    /// Exit code, where the log tells it.
     exit_code: Option<i32>,
+    /// Jobs that failed.
     failed_jobs: u64,
+    /// Executors; in local mode the driver counts.
     executors: usize,
+    /// Tasks that could run at once, the average over time.
     slots: Option<f64>,
+    /// Share of the slots' time in which tasks ran, 0 to 1.
     busy_share: Option<f64>,
+    /// What it cost, with the currency; null without a price (`--rate`).
     cost: Option<String>,
+    /// What a pasted text was taken for, in words; null of an application.
     pasted: Option<&'static str>,
 }
 
-#[derive(Serialize)]
+/// The answer in short.
+#[derive(Serialize, ToSchema)]
 struct VerdictCard {
+    /// What is wrong.
     sentence: String,
+    /// Wall time that mending the first finding saves, with its unit.
     saving: Option<String>,
+    /// What the saving depends on.
     saving_note: Option<String>,
 }
 
-#[derive(Serialize)]
+/// A part of the wall time.
+#[derive(Serialize, ToSchema)]
 struct BudgetPart {
+    /// What it went to.
     name: String,
+    /// How much of it, ms.
     ms: i64,
+    /// Kind.
+    #[schema(value_type = BudgetKind)]
     kind: &'static str,
 }
 
-#[derive(Serialize)]
+/// A finding and those that follow from it.
+#[derive(Serialize, ToSchema)]
 struct Chapter {
+    /// Its number, from 1.
     number: usize,
+    /// The finding.
     root: FindingCard,
+    /// Findings that follow from it.
     follows: Vec<FindingCard>,
 }
 
-#[derive(Serialize)]
+/// A finding.
+#[derive(Serialize, ToSchema)]
 struct FindingCard {
+    /// Its rule, e.g. `SKEW_KEY`.
     id: String,
+    /// What it says.
     title: String,
+    /// How bad it is.
+    #[schema(value_type = shapes::Severity)]
     severity: Severity,
+    /// How certain it is.
+    #[schema(value_type = Certainty)]
     certainty: &'static str,
+    /// Why it is not more certain.
     certainty_because: Option<String>,
+    /// Where it holds, from the whole to the part.
     place: Vec<String>,
+    /// Id of the stage.
     stage: Option<u32>,
+    /// Attempt of the stage.
     attempt: Option<u32>,
+    /// Id of the SQL execution.
     sql: Option<i64>,
+    /// Id of the job.
     job: Option<u32>,
+    /// Id of the task.
     task: Option<i64>,
+    /// Wall time that mending it saves, with its unit.
     saved: Option<String>,
+    /// What the saving depends on.
     saved_note: Option<String>,
+    /// What it might have been, and why it is not.
+    #[schema(value_type = Vec<shapes::Excluded>)]
     excluded: Vec<model::Excluded>,
+    /// Figures that show it.
     evidence: Vec<Evidence>,
+    /// Whether the tasks of the stage are worth drawing beside it.
     strip: bool,
+    /// What to do, the best first.
     remedies: Vec<Remedy>,
+    /// What people try that would not help.
+    #[schema(value_type = Vec<shapes::WillNotHelp>)]
     will_not_help: Vec<model::WillNotHelp>,
+    /// How to make sure.
     confirm: Option<String>,
+    /// How the saving was computed.
     method: Option<String>,
+    /// Where to read on.
     links: Vec<String>,
 }
 
-#[derive(Serialize)]
+/// A figure that shows a finding.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EvidenceLine)]
 struct Evidence {
+    /// What was measured.
     label: String,
+    /// The value with its unit, or the values of a series of quantiles.
     value: String,
+    /// The line that it crossed, e.g. `over 30 s`.
     limit: Option<String>,
+    /// Where it stands.
     #[serde(rename = "where")]
     location: String,
+    /// Whether it is a series of quantiles.
     series: bool,
 }
 
-#[derive(Serialize)]
+/// Something to do about a finding.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RemedyCard)]
 struct Remedy {
+    /// What is to be changed.
+    #[schema(value_type = RemedyWord)]
     kind: &'static str,
+    /// What to do.
     text: String,
+    /// Code or settings to copy.
     snippet: Option<String>,
+    /// The formula behind its numbers.
     computed_from: Option<String>,
 }
 
-#[derive(Serialize)]
+/// Something that was checked.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CheckedLine)]
 struct Checked {
+    /// What.
     what: String,
+    /// What came of it, with its numbers.
     result: String,
+    /// Whether it is fine; if not, it could not be judged.
     fine: bool,
 }
 
-#[derive(Serialize)]
+/// How many of each kind a log holds.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PageCounts)]
 struct Counts {
+    /// SQL executions.
     sql: usize,
+    /// Jobs.
     jobs: usize,
+    /// Stage attempts.
     stages: usize,
+    /// Executors, with the driver.
     executors: usize,
+    /// Cached data sets.
     cached: usize,
+    /// Streaming queries.
     streams: usize,
+    /// Tasks.
     tasks: u64,
+}
+
+/// What is wrong with an application, in words.
+///
+/// What the page of an application shows: the answer in a sentence, where the time went, findings
+/// with evidence and remedies.
+#[utoipa::path(
+    get, path = "/page", operation_id = "getPage", tag = "applications",
+    responses(
+        (status = 200, description = "The page", body = Page),
+        (status = 404, description = "There is no such application or attempt", body = failure::Body),
+    ),
+)]
+pub(super) async fn show(asked: Asked) -> Answer {
+    asked
+        .answer(|history, opened, _| {
+            let (usual, running) = around(history, opened.app());
+            Ok(json(&of(opened, usual, running)))
+        })
+        .await
 }
 
 /// The page of an application.

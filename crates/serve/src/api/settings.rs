@@ -1,28 +1,64 @@
 //! Settings that differ: from Spark's defaults, or from another run.
 
-use super::failure::Failure;
-use super::open;
+use super::asked::Asked;
+use super::failure::{self, Failure};
+use super::openapi::words::SettingGroup;
+use super::{Answer, json, open};
 use crate::History;
 use crate::params::Params;
 use diagnose::telling::one_line;
 use model::{Application, Environment};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use utoipa::{IntoParams, ToSchema};
 
-/// The answer.
-#[derive(Serialize)]
-pub(super) struct Differences {
+/// Settings that differ.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SettingDifferences)]
+struct Differences {
+    /// What they differ from: `defaults`, or the other run as it was asked for.
     against: String,
+    /// The settings, by kind and key.
     rows: Vec<Row>,
 }
 
-/// A setting.
-#[derive(Serialize)]
+/// A setting that differs.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SettingDifference)]
 struct Row {
+    /// Key, e.g. `spark.sql.shuffle.partitions`.
     key: String,
+    /// Value here; null when it was not set.
     value: Option<String>,
+    /// Spark's default, or the value of the other run; null when it is not known or was not set.
     other: Option<String>,
+    /// Kind of setting.
+    #[schema(value_type = SettingGroup)]
     group: &'static str,
+}
+
+/// What settings are compared with.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code)] // Says what `Params` are asked for.
+struct Against {
+    /// `defaults` for Spark's defaults, else an application id or `ID/ATTEMPT`.
+    #[param(required = false, default = "defaults")]
+    against: String,
+}
+
+/// Settings that differ from Spark's defaults, or from another run.
+///
+/// Keys that are another in every run, such as ids and ports, are left out.
+#[utoipa::path(
+    get, path = "/settings", operation_id = "listSettings", tag = "applications", params(Against),
+    responses(
+        (status = 200, description = "Settings that differ", body = Differences),
+        (status = 404, description = "There is no such application or attempt", body = failure::Body),
+    ),
+)]
+pub(super) async fn show(asked: Asked) -> Answer {
+    asked.answer(|history, opened, params| Ok(json(&differences(history, opened.app(), params)?))).await
 }
 
 /// Keys that are another in every run, or say where it ran, not how.
@@ -89,7 +125,7 @@ const DEFAULTS: [(&str, &str); 40] = [
 ];
 
 /// What differs from the defaults, or from another application (`against=ID` or `ID/ATTEMPT`).
-pub(super) fn differences(history: &dyn History, app: &Application, params: &Params) -> Result<Differences, Failure> {
+fn differences(history: &dyn History, app: &Application, params: &Params) -> Result<Differences, Failure> {
     match params.get("against").unwrap_or("defaults") {
         "" | "defaults" => Ok(from_defaults(app)),
         other => {

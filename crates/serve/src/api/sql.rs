@@ -1,7 +1,11 @@
 //! Queries: the list, and one with its plan as a graph.
 
-use super::failure::Failure;
+use super::asked::{Asked, At, QueryOf};
+use super::failure::{self, Failure};
+use super::openapi::shapes;
+use super::openapi::words::{OperatorKind, QueryStatus};
 use super::stages::FindingRef;
+use super::{Answer, json};
 use crate::Opened;
 use diagnose::plan_reading::{self, PlanReading, Step, read_change, read_plan};
 use diagnose::plans;
@@ -10,25 +14,41 @@ use model::{
     Application, Bytes, Count, Finding, Metric, MetricKind, Millis, Operator, Plan, PlanMetric, SqlExecution, Stage,
 };
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Operators that are named as the slowest.
 const TOP: usize = 8;
 
 /// A query in the list.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = QueryRow)]
 pub(super) struct Row {
+    /// Id of the SQL execution.
     id: i64,
+    /// Description, or the call site.
     description: String,
+    /// Start, epoch ms.
     submitted_ms: Option<i64>,
+    /// Duration, ms; null while it runs.
     duration_ms: Option<i64>,
+    /// How it stands.
+    #[schema(value_type = QueryStatus)]
     status: &'static str,
+    /// Ids of its jobs.
     jobs: Vec<u32>,
+    /// Stage attempts that ran tasks for it.
     stages: usize,
+    /// Run time of its tasks, ms.
     task_ms: i64,
+    /// Bytes read from sources.
     input_bytes: i64,
+    /// Bytes written to shuffles.
     shuffle_bytes: i64,
+    /// Bytes spilled to disk.
     spill_bytes: i64,
+    /// Findings about it.
     findings: Vec<FindingRef>,
+    /// Why it failed.
     failure: Option<String>,
 }
 
@@ -37,6 +57,32 @@ impl Row {
     pub fn duration_ms(&self) -> Option<i64> {
         self.duration_ms
     }
+}
+
+/// Queries of an application.
+#[utoipa::path(
+    get, path = "/sql", operation_id = "listQueries", tag = "queries",
+    responses(
+        (status = 200, description = "All queries by id", body = Vec<Row>),
+        (status = 404, description = "There is no such application or attempt", body = failure::Body),
+    ),
+)]
+pub(super) async fn show_all(asked: Asked) -> Answer {
+    asked.answer(|_, opened, _| Ok(json(&list(opened)))).await
+}
+
+/// A query with its plans as graphs.
+///
+/// The last plan comes first; of an adaptive one the plan that the query began with comes after it.
+#[utoipa::path(
+    get, path = "/sql/{execution}", operation_id = "getQuery", tag = "queries", params(QueryOf),
+    responses(
+        (status = 200, description = "The query", body = Query),
+        (status = 404, description = "There is no such application or query", body = failure::Body),
+    ),
+)]
+pub(super) async fn show(asked: Asked, At(of): At<QueryOf>) -> Answer {
+    asked.answer(move |_, opened, _| Ok(json(&one(opened, of.execution)?))).await
 }
 
 /// All queries by id.
@@ -87,87 +133,146 @@ fn status(app: &Application, sql: &SqlExecution) -> &'static str {
 }
 
 /// A query.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Query {
     #[serde(flatten)]
     row: Row,
+    /// Call stack of the action that ran it.
     details: String,
+    /// Stage attempts that ran tasks for it.
     stages_run: Vec<StageRef>,
+    /// Its plans, the last one first.
     plans: Vec<PlanGraph>,
+    /// Operators of the last plan that took the most time, at most eight.
     top: Vec<Top>,
+    /// What adaptive execution changed, one sentence each.
     changes: Vec<String>,
 }
 
-#[derive(Serialize)]
+/// A stage attempt.
+#[derive(Serialize, ToSchema)]
 struct StageRef {
+    /// Id of the stage.
     stage: u32,
+    /// Attempt of the stage.
     attempt: u32,
 }
 
 /// A plan to draw: operators, and where their rows go.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct PlanGraph {
+    /// `Final plan`, `Initial plan`, `Plan`, or the heading of a pasted one.
     title: String,
+    /// What it does, in a sentence.
     summary: String,
+    /// Operators in the order of the data.
     nodes: Vec<Node>,
+    /// Where rows go.
     edges: Vec<Edge>,
+    /// What a reader must notice.
     notes: Vec<Note>,
+    /// Spark's text of the plan; empty where there is none.
     text: String,
 }
 
-#[derive(Serialize)]
+/// An operator of a plan.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PlanNode)]
 struct Node {
+    /// Number of its step, from 1.
     id: usize,
+    /// Spark's name.
     name: String,
+    /// What it does, as people say it.
     human: String,
+    /// What Spark's text says of it.
     detail: String,
+    /// What is worth knowing about it, one sentence each.
     notes: Vec<String>,
+    /// Kind.
+    #[schema(value_type = OperatorKind)]
     kind: &'static str,
+    /// Time over all tasks, ms.
     time_ms: Option<i64>,
+    /// Whether the time is estimated from that of the stage.
     time_estimated: bool,
+    /// Share of the time of all operators, 0 to 1.
     share: Option<f64>,
+    /// Rows that came out.
     rows: Option<i64>,
+    /// Bytes that came out, or were read.
     bytes: Option<i64>,
+    /// Rows that came out for each row that went in.
     growth: Option<f64>,
+    /// Files that a scan left out.
     pruned: Option<Pruned>,
+    /// Spark's metrics; of a pasted plan none.
     metrics: Vec<MetricValue>,
+    /// Id of the stage that it ran in.
     stage: Option<u32>,
+    /// Number of the generated code that it is part of.
     codegen: Option<u32>,
+    /// Numbers of the findings about it on the page of the application.
     findings: Vec<usize>,
 }
 
-#[derive(Serialize)]
+/// Files of a scan.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PrunedFiles)]
 struct Pruned {
+    /// Files that were read.
     files_read: i64,
+    /// Files of the table.
     files: i64,
 }
 
-#[derive(Serialize)]
+/// A metric in its own unit.
+#[derive(Serialize, ToSchema)]
 struct MetricValue {
+    /// Spark's name.
     name: String,
+    /// Value with its unit, for people.
     value: String,
 }
 
-#[derive(Serialize)]
+/// Rows from one operator to another.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PlanEdge)]
 struct Edge {
+    /// Operator that gives them.
     from: usize,
+    /// Operator that takes them.
     to: usize,
+    /// How many.
     rows: Option<i64>,
+    /// Their bytes.
     bytes: Option<i64>,
 }
 
-#[derive(Serialize)]
+/// Something that a reader must notice in a plan.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PlanNote)]
 struct Note {
+    /// What it is about.
+    #[schema(value_type = shapes::NoteKind)]
     kind: plan_reading::NoteKind,
+    /// One or two sentences.
     text: String,
+    /// The operator it is about.
     node: Option<usize>,
 }
 
-#[derive(Serialize)]
+/// An operator that took much time.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SlowOperator)]
 struct Top {
+    /// The operator.
     node: usize,
+    /// What it does, as people say it.
     human: String,
+    /// Time over all tasks, ms.
     time_ms: i64,
+    /// Share of the time of all operators, 0 to 1.
     share: f64,
 }
 

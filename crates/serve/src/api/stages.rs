@@ -1,8 +1,11 @@
 //! A stage: Spark's summary, what differs in its slow tasks, and its tasks sorted, paged or drawn.
 
-use super::columns::Columns;
-use super::failure::Failure;
-use super::timeline;
+use super::asked::{Asked, At, StageOf};
+use super::columns::{Columns, KIND};
+use super::failure::{self, Failure};
+use super::openapi::shapes;
+use super::openapi::words::{MetricUnit, StageStatus, TaskState};
+use super::{Answer, json, timeline};
 use crate::Opened;
 use crate::params::Params;
 use crate::spark_rest::{error_message, locality};
@@ -10,6 +13,7 @@ use axum::response::Response;
 use diagnose::telling::{self, clean, one_line};
 use model::{Application, Finding, Metric, Severity, Stage, TaskStatus, Tasks};
 use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
 
 mod differences;
 
@@ -20,10 +24,14 @@ const PAGE: usize = 100;
 const MOST: usize = 10_000;
 
 /// A finding by its number on the page of the application.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, ToSchema)]
 pub(super) struct FindingRef {
+    /// Its number, from 1; findings that follow from one have the number of that one.
     number: usize,
+    /// How bad it is.
+    #[schema(value_type = shapes::Severity)]
     severity: Severity,
+    /// What it says.
     title: String,
 }
 
@@ -43,48 +51,85 @@ impl FindingRef {
     }
 }
 
-/// The answer.
-#[derive(Serialize)]
+/// A stage attempt.
+#[derive(Serialize, ToSchema)]
 pub(super) struct StagePage {
+    /// Id of the stage.
     stage: u32,
+    /// Attempt of the stage; 0 is the first.
     attempt: u32,
+    /// Name: the operation and where it stands in the code.
     name: String,
+    /// Call stack of the operation.
     details: String,
+    /// Description of its job, where it was given one.
     description: Option<String>,
+    /// How it stands.
+    #[schema(value_type = StageStatus)]
     status: &'static str,
+    /// Why it failed.
     failure: Option<String>,
+    /// When it was submitted, epoch ms.
     submitted_ms: Option<i64>,
+    /// When it ended, epoch ms.
     completed_ms: Option<i64>,
+    /// Start of its first task, epoch ms.
     first_task_ms: Option<i64>,
+    /// End of its last task, epoch ms.
     last_task_ms: Option<i64>,
+    /// Id of the SQL execution that it ran for.
     sql: Option<i64>,
+    /// Ids of the jobs that use it.
     jobs: Vec<u32>,
+    /// Attempts of the stage in the log.
     attempts: Vec<u32>,
+    /// Tasks that Spark planned.
     num_tasks: u32,
+    /// Task attempts in the log.
     tasks: usize,
+    /// Task attempts that ended well.
     succeeded: usize,
+    /// Task attempts that failed.
     failed: usize,
+    /// Task attempts that were killed.
     killed: usize,
+    /// Task attempts that run, or whose end is not in the log.
     running: usize,
+    /// Speculative task attempts.
     speculative: usize,
+    /// Quantiles of each figure over the tasks that ended well, as on Spark's page.
     summary: Vec<SummaryRow>,
+    /// The slow tasks; null when none stand out.
     slow: Option<Slow>,
+    /// In what the slow tasks differ from the others, what tells most first.
     differs: Vec<Difference>,
+    /// Findings about the stage.
     findings: Vec<FindingRef>,
+    /// Whether it reads a shuffle, so that the shuffle calculator can start from it.
     reads_shuffle: bool,
 }
 
-/// A row of Summary Metrics.
-#[derive(Serialize)]
+/// Quantiles of a figure over the tasks of a stage; each is a value that occurred.
+#[derive(Serialize, ToSchema)]
 struct SummaryRow {
+    /// Spark's name of the figure.
     label: &'static str,
+    /// Unit of all values of the row.
+    #[schema(value_type = MetricUnit)]
     unit: &'static str,
+    /// Smallest value.
     min: i64,
+    /// First quartile.
     p25: i64,
+    /// Median.
     median: i64,
+    /// Third quartile.
     p75: i64,
+    /// 95th percentile.
     p95: i64,
+    /// Largest value.
     max: i64,
+    /// Sum.
     sum: i64,
     /// Whether Spark's page shows it without being asked.
     show: bool,
@@ -115,6 +160,57 @@ const ROWS: [(&str, &str, Metric, bool); 22] = [
     ("Shuffle write records", "count", Metric::ShuffleRecordsWritten, false),
     ("Shuffle write time", "ms", Metric::ShuffleWriteMs, false),
 ];
+
+/// A stage.
+///
+/// Spark's summary of its tasks, what its slow tasks have in common, and findings about it.
+#[utoipa::path(
+    get, path = "/stages/{stage}/{stage_attempt}", operation_id = "getStage", tag = "stages", params(StageOf),
+    responses(
+        (status = 200, description = "The stage attempt", body = StagePage),
+        (status = 404, description = "There is no such application or stage", body = failure::Body),
+    ),
+)]
+pub(super) async fn show(asked: Asked, At(of): At<StageOf>) -> Answer {
+    asked.answer(move |_, opened, _| Ok(json(&one(opened, of.stage, of.stage_attempt)?))).await
+}
+
+/// Tasks of a stage, filtered, sorted and cut to a page.
+#[utoipa::path(
+    get, path = "/stages/{stage}/{stage_attempt}/tasks", operation_id = "listTasks", tag = "stages",
+    params(StageOf, Wanted),
+    responses(
+        (status = 200, description = "A page of tasks", body = TaskPage),
+        (status = 400, description = "A value is none of its kind", body = failure::Body),
+        (status = 404, description = "There is no such application or stage", body = failure::Body),
+    ),
+)]
+pub(super) async fn show_tasks(asked: Asked, At(of): At<StageOf>) -> Answer {
+    asked.answer(move |_, opened, params| Ok(json(&tasks(opened.app(), of.stage, of.stage_attempt, params)?))).await
+}
+
+/// All tasks of a stage as binary columns.
+///
+/// For drawing without a parser on the way. The first 4 bytes are the length of a JSON header in
+/// bytes; the header follows, with spaces up to a multiple of 4, then the columns one after the
+/// other, each at a multiple of 4 bytes. All numbers are little-endian. The header has `rows` and
+/// `columns`, each with `name`, `type` (`u8`, `u32` or `f32`) and `offset`, in bytes from the end of
+/// the header; besides `start_ms`, the start of the first task in epoch ms, and `executors`, their
+/// ids by number. The columns: `task` (id), `index`, `executor` (number), `attempt`, `start` (ms
+/// after `start_ms`), `duration` (ms), `gc` (share of the duration in 1/255), `state` (0 running, 1
+/// success, 2 failed, 3 killed), `spill` (1 when it spilled to disk), `bytes` and `rows` (read from
+/// sources and shuffles).
+#[utoipa::path(
+    get, path = "/stages/{stage}/{stage_attempt}/tasks.columns", operation_id = "getTaskColumns", tag = "stages",
+    params(StageOf),
+    responses(
+        (status = 200, description = "The columns", body = inline(shapes::Bytes), content_type = KIND),
+        (status = 404, description = "There is no such application or stage", body = failure::Body),
+    ),
+)]
+pub(super) async fn show_columns(asked: Asked, At(of): At<StageOf>) -> Answer {
+    asked.answer(move |_, opened, _| columns(opened.app(), of.stage, of.stage_attempt)).await
+}
 
 /// A stage attempt.
 pub(super) fn one(opened: &Opened, id: u32, attempt: u32) -> Result<StagePage, Failure> {
@@ -209,10 +305,38 @@ const FIGURES: [(&str, Metric); 24] = [
     ("finish_ms", Metric::FinishMs),
 ];
 
+/// Which tasks, and in which order.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code)] // Says what `Params` are asked for.
+struct Wanted {
+    /// States, several with commas; all when it is not given.
+    #[param(required = false, inline, explode = false, style = Form)]
+    status: Vec<TaskState>,
+    /// Id of the executor that they ran on.
+    #[param(required = false)]
+    executor: String,
+    /// Text that the host or the error holds, or the id of a task; upper and lower case are the same.
+    #[param(required = false)]
+    q: String,
+    /// A field of a task, with `-` in front for the largest first; `error` is none of them.
+    #[param(required = false, default = "task", example = "-duration_ms")]
+    sort: String,
+    /// Tasks to leave out at the start.
+    #[param(required = false, default = 0, minimum = 0)]
+    offset: usize,
+    /// Tasks of a page; larger numbers count as the largest.
+    #[param(required = false, default = 100, minimum = 0, maximum = 10_000)]
+    limit: usize,
+}
+
 /// A page of tasks.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct TaskPage {
+    /// Tasks that match, on this page and on others.
     total: usize,
+    /// The tasks of the page.
+    #[schema(value_type = Vec<shapes::TaskRow>)]
     tasks: Vec<serde_json::Map<String, serde_json::Value>>,
 }
 
@@ -325,7 +449,7 @@ fn status(status: TaskStatus) -> &'static str {
 }
 
 /// All tasks as columns to draw.
-pub(super) fn columns(app: &Application, id: u32, attempt: u32) -> Result<Response, Failure> {
+fn columns(app: &Application, id: u32, attempt: u32) -> Result<Response, Failure> {
     let stage = find(app, id, attempt)?;
     let tasks = &stage.tasks;
     let rows = || 0..tasks.len();

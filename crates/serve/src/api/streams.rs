@@ -1,50 +1,91 @@
 //! Streaming queries with their batches.
 
+use super::asked::Asked;
+use super::{Answer, failure, json};
 use crate::Opened;
 use diagnose::telling::{capital, clean, one_line};
 use model::{Batch, StreamingQuery};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Batches of one query that are sent; of more, every second one, every third one, and so on.
 const MOST: usize = 2_000;
 
-/// A query.
-#[derive(Serialize)]
-pub(super) struct Stream {
+/// A streaming query.
+#[derive(Serialize, ToSchema)]
+struct Stream {
+    /// Id, the same over restarts.
     id: String,
+    /// Id of this run of it.
     run_id: String,
+    /// Name, where it was given one.
     name: Option<String>,
+    /// Start, epoch ms.
     started_ms: Option<i64>,
+    /// End, epoch ms; null while it runs.
     ended_ms: Option<i64>,
+    /// Why it failed.
     error: Option<String>,
+    /// The worst finding about it, a sentence.
     sentence: Option<String>,
+    /// Batches in order; of more than 2 000 every second one, every third one, and so on.
     batches: Vec<BatchRow>,
+    /// How many batches there are in the log.
     batches_total: usize,
 }
 
-#[derive(Serialize)]
+/// A batch of a streaming query.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StreamBatch)]
 struct BatchRow {
+    /// Id.
     batch: i64,
+    /// Start, epoch ms.
     t: Option<i64>,
+    /// Rows that it read.
     input_rows: i64,
+    /// Rows a second that came in.
     rows_per_s_in: Option<f64>,
+    /// Rows a second that were worked off.
     rows_per_s_done: Option<f64>,
+    /// Duration of the whole batch, ms.
     duration_ms: Option<i64>,
+    /// Its parts by Spark's names.
     parts: Vec<Phase>,
+    /// Rows in the state stores; null without any.
     state_rows: Option<i64>,
+    /// Memory of the state stores, bytes; null without any.
     state_bytes: Option<i64>,
+    /// Watermark as the log writes it.
     watermark: Option<String>,
+    /// Rows that came after the watermark and were dropped; null without state.
     late_rows: Option<i64>,
 }
 
-#[derive(Serialize)]
+/// A part of a batch.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StreamPhase)]
 struct Phase {
+    /// Spark's name, e.g. `addBatch`.
     name: String,
+    /// How long it took, ms.
     ms: i64,
 }
 
+/// Streaming queries with their batches.
+#[utoipa::path(
+    get, path = "/streams", operation_id = "listStreams", tag = "applications",
+    responses(
+        (status = 200, description = "All streaming queries by start", body = Vec<Stream>),
+        (status = 404, description = "There is no such application or attempt", body = failure::Body),
+    ),
+)]
+pub(super) async fn show(asked: Asked) -> Answer {
+    asked.answer(|_, opened, _| Ok(json(&list(opened)))).await
+}
+
 /// All queries by start.
-pub(super) fn list(opened: &Opened) -> Vec<Stream> {
+fn list(opened: &Opened) -> Vec<Stream> {
     opened.app().streams.iter().map(|query| stream(opened, query)).collect()
 }
 

@@ -1,7 +1,10 @@
 //! What ran when: busy slots, lanes with their tasks, gaps, and what happened to executors.
 
-use super::columns::Columns;
-use super::failure::Failure;
+use super::asked::Asked;
+use super::columns::{Columns, KIND};
+use super::failure::{self, Failure};
+use super::openapi::{shapes, words};
+use super::{Answer, json};
 use crate::Opened;
 use crate::params::Params;
 use axum::response::Response;
@@ -11,6 +14,7 @@ use diagnose::telling::one_line;
 use model::{Application, Metric, Stage, StageStatus, TaskStatus};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use utoipa::{IntoParams, ToSchema};
 
 /// Pixels of a drawing unless told otherwise, and at most.
 const PIXELS: i64 = 1_600;
@@ -22,7 +26,7 @@ const MARKED: i64 = 50;
 
 /// What a drawing shows of an application.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
+struct Window {
     lanes_by: By,
     /// Start of the application, epoch ms.
     start_ms: i64,
@@ -33,15 +37,71 @@ pub(super) struct Window {
 }
 
 /// What a lane is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
+#[schema(rename_all = "lowercase")]
 enum By {
     Executor,
     Stage,
     Host,
 }
 
+/// What to draw.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code)] // Says what `Params` are asked for.
+struct Drawn {
+    /// What a lane is.
+    #[param(inline, required = false, default = "executor")]
+    by: By,
+    /// Start of the window, epoch ms. Default the start of the application; earlier counts as that.
+    #[param(required = false)]
+    from: i64,
+    /// End of the window, epoch ms. Default the end of the application; later counts as that.
+    #[param(required = false)]
+    to: i64,
+    /// Width of the drawing: nothing finer than a pixel is told.
+    #[param(required = false, default = 1_600, minimum = 1, maximum = 8_192)]
+    pixels: i64,
+}
+
+/// What ran when, but for the tasks.
+///
+/// Tasks that ran at once, lanes, and the spans of stages, jobs and gaps between them.
+#[utoipa::path(
+    get, path = "/timeline", operation_id = "getTimeline", tag = "applications", params(Drawn),
+    responses(
+        (status = 200, description = "The timeline", body = Timeline),
+        (status = 400, description = "A value is none of its kind", body = failure::Body),
+        (status = 404, description = "There is no such application or attempt", body = failure::Body),
+    ),
+)]
+pub(super) async fn show(asked: Asked) -> Answer {
+    asked.answer(|_, opened, params| Ok(json(&of(opened, &Window::of(opened.app(), params)?)))).await
+}
+
+/// Tasks of the timeline as binary columns.
+///
+/// Laid out as the columns of `getTaskColumns`. The header has, besides `rows` and `columns`,
+/// `tasks` (in the window), `start_ms` (start of the application, epoch ms) and `stages`, pairs of
+/// stage id and attempt by number. The columns: `lane` (number in the timeline by the same `by`),
+/// `row` (in the lane), `start` (ms after `start_ms`), `length` (ms), `gc` (share of the length in
+/// 1/255), `state` (0 running, 1 success, 2 failed, 3 killed, 4 several short tasks in one bar),
+/// `stage` (number), `task` (id; of several, how many) and `slowest` (1 when it is the slowest of its
+/// stage by far). Of more than 50 000 tasks those shorter than a pixel are drawn together.
+#[utoipa::path(
+    get, path = "/timeline/tasks", operation_id = "getTimelineTasks", tag = "applications", params(Drawn),
+    responses(
+        (status = 200, description = "The columns", body = inline(shapes::Bytes), content_type = KIND),
+        (status = 400, description = "A value is none of its kind", body = failure::Body),
+        (status = 404, description = "There is no such application or attempt", body = failure::Body),
+    ),
+)]
+pub(super) async fn show_tasks(asked: Asked) -> Answer {
+    asked.answer(|_, opened, params| tasks(opened, &Window::of(opened.app(), params)?)).await
+}
+
 impl Window {
-    pub fn of(app: &Application, params: &Params) -> Result<Self, Failure> {
+    fn of(app: &Application, params: &Params) -> Result<Self, Failure> {
         let words = [("executor", By::Executor), ("stage", By::Stage), ("host", By::Host)];
         let lanes_by = params.word("by", &words, "executor, stage or host")?;
         let time = |name| params.parsed::<i64>(name, "a time in epoch ms");
@@ -67,76 +127,123 @@ fn span(app: &Application) -> (i64, i64) {
     (start, end.max(start))
 }
 
-/// The answer beside the tasks.
-#[derive(Serialize)]
+/// What ran when, but for the tasks.
+#[derive(Serialize, ToSchema)]
 pub(super) struct Timeline {
+    /// Start of the application, epoch ms.
     start_ms: i64,
+    /// End of the application, or the latest time in the log, epoch ms.
     end_ms: i64,
+    /// Tasks that could run at once, the average over time.
     slots: f64,
+    /// Tasks that ran at once.
     busy: Busy,
+    /// Lanes in order.
     lanes: Vec<Lane>,
+    /// Stage attempts.
     stages: Vec<StageSpan>,
+    /// Jobs.
     jobs: Vec<JobSpan>,
+    /// Times in which no task ran.
     gaps: Vec<GapSpan>,
+    /// What happened to executors, by time.
     marks: Vec<Mark>,
+    /// Task attempts of the application.
     tasks: usize,
 }
 
 /// Tasks that ran at once: from each time on, so many on average.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Busy {
+    /// Times, epoch ms.
     t: Vec<i64>,
+    /// Tasks from each of these times on.
     cores: Vec<f64>,
 }
 
-#[derive(Serialize)]
+/// A lane.
+#[derive(Serialize, ToSchema)]
 struct Lane {
+    /// Id of the executor or stage (`ID.ATTEMPT` after the first attempt), or name of the host.
     name: String,
+    /// Host of an executor.
     host: Option<String>,
+    /// When the executor came, epoch ms.
     added_ms: Option<i64>,
+    /// When the executor went, epoch ms.
     removed_ms: Option<i64>,
+    /// Why the executor went.
     reason: Option<String>,
+    /// Rows in which none of its tasks covers another.
     rows: u32,
+    /// Task attempts in it.
     tasks: usize,
 }
 
-#[derive(Serialize)]
+/// A stage attempt in time.
+#[derive(Serialize, ToSchema)]
 struct StageSpan {
+    /// Id of the stage.
     stage: u32,
+    /// Attempt of the stage.
     attempt: u32,
+    /// Name.
     name: String,
+    /// Start of its first task, else when it was submitted, epoch ms.
     start_ms: i64,
+    /// End of its last task, epoch ms.
     end_ms: i64,
+    /// How it stands.
+    #[schema(value_type = words::StageStatus)]
     status: &'static str,
+    /// Id of the SQL execution that it ran for.
     sql: Option<i64>,
 }
 
-#[derive(Serialize)]
+/// A job in time.
+#[derive(Serialize, ToSchema)]
 struct JobSpan {
+    /// Id of the job.
     job: u32,
+    /// Description, or the call site.
     name: String,
+    /// Start, epoch ms.
     start_ms: i64,
+    /// End, or the end of the log, epoch ms.
     end_ms: i64,
+    /// How it stands.
+    #[schema(value_type = words::StageStatus)]
     status: &'static str,
+    /// Id of the SQL execution that it ran for.
     sql: Option<i64>,
 }
 
-#[derive(Serialize)]
+/// A time in which no task ran.
+#[derive(Serialize, ToSchema)]
 struct GapSpan {
+    /// Start, epoch ms.
     from_ms: i64,
+    /// End, epoch ms.
     to_ms: i64,
+    /// What was done instead, as far as the log tells.
     text: String,
 }
 
-#[derive(Serialize)]
+/// Something that happened to an executor.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ExecutorMark)]
 struct Mark {
+    /// When, epoch ms.
     t: i64,
+    /// What.
+    #[schema(value_type = words::MarkKind)]
     kind: &'static str,
+    /// The same for people, with the reason.
     text: String,
 }
 
 /// Everything but the tasks.
-pub(super) fn of(opened: &Opened, window: &Window) -> Timeline {
+fn of(opened: &Opened, window: &Window) -> Timeline {
     let app = opened.app();
     let laid = Laid::out(app, window);
     Timeline {
@@ -317,7 +424,7 @@ fn busy(bars: &[Bar], window: &Window) -> Busy {
 }
 
 /// The tasks of the window as columns.
-pub(super) fn tasks(opened: &Opened, window: &Window) -> Result<Response, Failure> {
+fn tasks(opened: &Opened, window: &Window) -> Result<Response, Failure> {
     let laid = Laid::out(opened.app(), window);
     let inside = |bar: &Bar| bar.to >= window.from_ms && bar.from <= window.to_ms;
     let mut bars: Vec<Bar> = laid.bars.into_iter().filter(inside).collect();

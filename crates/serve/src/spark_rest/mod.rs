@@ -64,7 +64,7 @@ async fn application(
     Path(path): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
-    let answer = tokio::task::spawn_blocking(move || {
+    let answer = crate::spans::spawn_blocking(move || {
         let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
         answer(&*history, &segments, &Params::of(query.as_deref()))
     });

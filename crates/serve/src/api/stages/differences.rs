@@ -4,6 +4,7 @@ use diagnose::telling::one_line;
 use model::{Application, Bytes, Count, Factor, Metric, Millis, Share, Stage};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// Fewer tasks have nothing in common that says much.
 const LEAST_TASKS: usize = 4;
@@ -16,19 +17,25 @@ const APART: f64 = 0.4;
 /// A figure that the slow tasks have so many times of tells them apart.
 const MORE: f64 = 1.5;
 
-/// The slow tasks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The slow tasks of a stage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = SlowTasks)]
 pub(in super::super) struct Slow {
+    /// How many there are.
     tasks: usize,
     /// Duration of the shortest of them, ms.
     from_ms: i64,
 }
 
-/// Something in which they differ.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Something in which slow tasks differ from the others.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = SlowDifference)]
 pub(in super::super) struct Difference {
+    /// What differs, e.g. `Host` or `Shuffle read`.
     what: &'static str,
+    /// Value of the slow tasks, for people.
     slow: String,
+    /// Value of the others, for people.
     rest: String,
     /// How much it tells, 0 to 1.
     score: f64,
