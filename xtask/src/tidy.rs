@@ -16,7 +16,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("serve", &["model", "read", "diagnose", "store"]),
     ("lakescope", &["model", "read", "diagnose", "store", "serve"]),
     ("testkit", &["model", "read", "diagnose"]),
-    ("xtask", &["model", "read", "diagnose", "testkit"]),
+    ("start", &[]),
+    ("xtask", &["model", "read", "diagnose", "testkit", "start"]),
 ];
 
 /// Crates that must never come into the small build, whatever is added to the big one.

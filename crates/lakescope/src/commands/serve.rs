@@ -51,6 +51,13 @@ pub struct Args {
     /// Seconds between two looks at the sources.
     #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub interval: u64,
+    /// How the server's own log is written to standard error.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+    /// OpenTelemetry collector that gets a trace of each request, by OTLP over HTTP, such as
+    /// http://127.0.0.1:4318 [default: none].
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", hide_env_values = true)]
+    pub otlp_endpoint: Option<String>,
     /// Where what was read of the logs outlives the process.
     #[command(flatten)]
     pub data: data::DataDir,
@@ -60,13 +67,6 @@ pub struct Args {
     /// Bounds of the server.
     #[command(flatten)]
     pub bounds: Bounds,
-    /// How the server's own log is written to standard error.
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
-    /// OpenTelemetry collector that gets a trace of each request, by OTLP over HTTP, such as
-    /// http://127.0.0.1:4318 [default: none].
-    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", hide_env_values = true)]
-    pub otlp_endpoint: Option<String>,
 }
 
 /// Bounds of the server.

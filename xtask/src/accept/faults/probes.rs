@@ -83,7 +83,7 @@ fn names() -> Vec<String> {
         "applications",
     ];
     let mut names: Vec<String> = names.map(str::to_owned).into();
-    names.extend([long, format!("{up}etc/passwd"), format!("/proc/self/environ"), format!("{up}proc/self/environ")]);
+    names.extend([long, format!("{up}etc/passwd"), "/proc/self/environ".to_owned(), format!("{up}proc/self/environ")]);
     names
 }
 

@@ -305,7 +305,7 @@ impl<'a> Scene<'a> {
         let log = folder.path().join(NAME);
         std::fs::write(&log, &self.logs[0])?;
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755))?;
-        std::fs::set_permissions(&log, PermissionsExt::from_mode(0))?;
+        std::fs::set_permissions(&log, PermissionsExt::from_mode(0o000))?;
         let mut server = nobody.serve(self.world, data.path(), folder.path())?;
         server.ready()?;
         outcome.check(server.ids()?.is_empty(), format!("{after}: it is listed"));
