@@ -21,6 +21,9 @@ pub async fn open(path: &Path) -> Result<SqlitePool, Error> {
     // Made here and not by SQLite, so that nobody else may read it; its journal takes over the mode.
     let made = folder::private().create(true).truncate(false).open(path);
     made.map_err(|error| Error::file("opening", path, error))?;
+    // Two processes that open a new data directory at once: the second finds the tables made, and
+    // the journal as it is to be, which SQLite changes for one alone.
+    let _alone = alone(path.with_extension("migrating")).await?;
     let options = SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
@@ -29,8 +32,6 @@ pub async fn open(path: &Path) -> Result<SqlitePool, Error> {
         .foreign_keys(true);
     let pool = SqlitePoolOptions::new().max_connections(4).connect_with(options).await;
     let pool = pool.map_err(|error| Error::database("opening", "the tables", path, error))?;
-    // Two processes that open a new data directory at once: the second finds the tables made.
-    let _alone = alone(path.with_extension("migrating")).await?;
     MIGRATIONS.run(&pool).await.map_err(|error| not_migrated(path, error))?;
     Ok(pool)
 }
