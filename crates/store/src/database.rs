@@ -27,7 +27,9 @@ pub async fn open(path: &Path) -> Result<SqlitePool, Error> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Normal)
+        // What was told to be done is done, whatever happens to the machine: a token that was revoked
+        // stays so, and so does its note in the audit log.
+        .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY)
         .foreign_keys(true);
     let pool = SqlitePoolOptions::new().max_connections(4).connect_with(options).await;
@@ -40,11 +42,6 @@ async fn alone(path: PathBuf) -> Result<File, Error> {
     let waiting = path.clone();
     let held = tokio::task::spawn_blocking(move || folder::wait_for(&waiting)).await;
     held.map_err(|error| Error::file("locking", &path, std::io::Error::other(error)))?
-}
-
-/// Forces what was written to the disk: a power cut may undo what SQLite only has in its journal.
-pub async fn checkpoint(pool: &SqlitePool) -> Result<(), sqlx::Error> {
-    sqlx::query("PRAGMA wal_checkpoint(FULL)").execute(pool).await.map(drop)
 }
 
 fn not_migrated(path: &Path, error: MigrateError) -> Error {

@@ -37,7 +37,8 @@
 //! | in the data directory | what it is |
 //! | --- | --- |
 //! | `lock` | held while a process has a [`Store`] open: two never share a directory |
-//! | `lakescope.db` | SQLite: heads, tokens, the audit log |
+//! | `lakescope.db` | SQLite: heads, tokens, the audit log; what was done to it is on the disk |
+//! | `lakescope.migrating` | held while the database is opened, so that its tables are made once |
 //! | `applications/` | one file an application; may be deleted at any time |
 //!
 //! An application's file that is cut, changed or of another version is as good as none: it is
