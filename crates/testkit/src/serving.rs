@@ -70,6 +70,14 @@ impl Serving {
         self.process.try_wait().map(|ended| ended.is_none())
     }
 
+    /// Most resident memory that it had, MB.
+    ///
+    /// # Errors
+    /// When the system does not tell: it has ended, or this is no Linux.
+    pub fn most_mb(&self) -> Result<f64> {
+        most_mb(self.id())
+    }
+
     /// Process id.
     #[must_use]
     pub fn id(&self) -> u32 {
@@ -98,4 +106,15 @@ pub fn command<S: AsRef<OsStr>>(binary: &Path, data: &Path, args: impl IntoItera
     command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data).args(args);
     command.env_remove("LAKESCOPE_LISTEN").stdin(Stdio::null()).stdout(Stdio::null());
     command
+}
+
+/// Most resident memory that a process had, MB.
+///
+/// # Errors
+/// When the system does not tell: it has ended, or this is no Linux.
+pub fn most_mb(id: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kb = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kb.map(|kb| kb / 1_024.0).ok_or_else(|| Error::other(format!("no peak memory is told of process {id}")))
 }

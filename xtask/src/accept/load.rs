@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use testkit::serving::Serving;
+use testkit::serving::{Serving, most_mb};
 
 /// Applications of the list.
 const APPLICATIONS: usize = 2_000;
@@ -58,7 +58,7 @@ async fn list(binary: &Path, outcome: &mut Outcome) -> Result<()> {
     let body: Value = serde_json::from_slice(&answer.bytes().await?)?;
     let wall_s = begun.elapsed().as_secs_f64();
     let rows = body["applications"].as_array().map_or(0, Vec::len);
-    println!("listed after a warm start: {wall_s:.2} s from its start, goal under 1; {:.0} MB", rss_mb(serving.id())?);
+    println!("listed after a warm start: {wall_s:.2} s from its start, goal under 1; {:.0} MB", serving.most_mb()?);
     outcome.check(rows == APPLICATIONS, format!("{rows} applications are listed, not {APPLICATIONS}"));
     Ok(())
 }
@@ -133,7 +133,7 @@ async fn throughput(binary: &Path, log: &Path, spark_wanted: bool, outcome: &mut
     let serving = Serving::start(binary, &data, [logs.as_os_str(), "--no-auth".as_ref()])?;
     until_ready(&reqwest::Client::new(), &serving.address).await?;
     let ours = measured(&serving.address, "lakescope serve").await?;
-    let our_mb = rss_mb(serving.id())?;
+    let our_mb = serving.most_mb()?;
     drop(serving);
     println!("lakescope serve: {our_mb:.0} MB");
     if !spark_wanted {
@@ -142,7 +142,7 @@ async fn throughput(binary: &Path, log: &Path, spark_wanted: bool, outcome: &mut
     }
     let peer = Peer::start(log)?;
     let theirs = measured(&peer.address, "Spark History Server").await?;
-    let their_mb = rss_mb(peer.id)?;
+    let their_mb = most_mb(peer.id)?;
     println!("Spark History Server: {their_mb:.0} MB");
     for ((name, _), (a, b)) in ASKED.iter().zip(ours.iter().zip(&theirs)) {
         println!("{name}: {:.1} times the requests a second, goal 20", a / b.max(1e-9));
@@ -205,13 +205,6 @@ async fn hammer(client: &reqwest::Client, address: &str) -> Result<Vec<Duration>
     }
     anyhow::ensure!(failed.load(Ordering::Relaxed) == 0, "{address}: requests failed");
     Ok(times)
-}
-
-/// Most resident memory that a process had, MB.
-fn rss_mb(id: u32) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-    Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1_024.0)
 }
 
 /// Spark's History Server with the log read; stopped when it is dropped.

@@ -45,7 +45,7 @@ pub fn run(world: &World, outcome: &mut Outcome) -> Result<()> {
         let bomb = make(&Material { log: &log, long: world.long })?;
         thrown(&mut server, outcome, name, &bomb, &becomes, patience)?;
     }
-    let most_mb = server.most_mb()?;
+    let most_mb = server.serving.most_mb()?;
     println!("bombs: {most_mb:.0} MB at most");
     outcome.check(most_mb < MOST_MB, format!("bombs: the server had {most_mb:.0} MB, more than {MOST_MB:.0}"));
     drop(server);

@@ -23,7 +23,7 @@ pub fn run(world: &World, outcome: &mut Outcome) -> Result<()> {
     let limit = LISTENERS.to_string();
     let mut server = Server::start(world, data.path(), &[folder.path()], &["--max-event-listeners", &limit])?;
     server.ready()?;
-    let (files, memory_mb) = (server.open_files()?, server.most_mb()?);
+    let (files, memory_mb) = (server.open_files()?, server.serving.most_mb()?);
     let mut listeners = (0..LISTENERS).map(|_| Listener::open(&server)).collect::<Result<Vec<_>>>()?;
     let greeted = count(&mut listeners)?;
     outcome.check(greeted == LISTENERS, format!("{greeted} of {LISTENERS} listeners are greeted"));
@@ -33,7 +33,7 @@ pub fn run(world: &World, outcome: &mut Outcome) -> Result<()> {
     let told = count(&mut listeners)?;
     outcome.check(told == LISTENERS, format!("{told} of {LISTENERS} listeners are told of a new log"));
     outcome.check(server.ids()?.len() == 2, "the listeners are told of a new log that is not listed");
-    let grown_mb = server.most_mb()? - memory_mb;
+    let grown_mb = server.serving.most_mb()? - memory_mb;
     println!("{LISTENERS} listeners: {grown_mb:.0} MB more");
     outcome.check(grown_mb < MOST_MB, format!("{LISTENERS} listeners take {grown_mb:.0} MB"));
     drop(listeners);

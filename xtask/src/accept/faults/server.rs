@@ -114,13 +114,6 @@ impl Server {
         Ok(())
     }
 
-    /// Most memory that it had, MB.
-    pub fn most_mb(&self) -> Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.serving.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-        Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1_024.0)
-    }
-
     /// Files and connections that it has open.
     pub fn open_files(&self) -> Result<usize> {
         Ok(std::fs::read_dir(format!("/proc/{}/fd", self.serving.id()))?.count())
