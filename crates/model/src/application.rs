@@ -268,7 +268,10 @@ impl Application {
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let stage = |s: &Stage| {
-            size_of::<Stage>() + s.tasks.heap_bytes() + s.task_accumulables.len() * size_of::<crate::TaskAccumulable>()
+            size_of::<Stage>()
+                + s.tasks.heap_bytes()
+                + s.task_accumulables.len() * size_of::<crate::TaskAccumulable>()
+                + s.accumulables.len() * size_of::<crate::Accumulable>()
         };
         let node = |n: &crate::PlanNode| {
             size_of::<crate::PlanNode>() + 2 * n.detail.len() + n.metrics.len() * size_of::<crate::PlanMetric>()

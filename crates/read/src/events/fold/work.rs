@@ -268,7 +268,10 @@ impl Work {
             name: texts.label(&a.name),
             value: texts.label(&a.value),
         };
-        stage.accumulables = info.accumulables.iter().map(accumulable).collect();
+        if !self.lean {
+            stage.accumulables = info.accumulables.iter().map(accumulable).collect();
+            self.task_bytes += stage.accumulables.len() * size_of::<Accumulable>();
+        }
         self.describe(at, info, texts);
     }
 
