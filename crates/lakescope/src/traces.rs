@@ -14,8 +14,7 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use reqwest::Url;
 use reqwest::redirect::Policy;
-use serve::{Added, History, Listed, LogFile, Opened, Page, SPANS, Unreadable};
-use std::io::Read;
+use serve::SPANS;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -135,71 +134,13 @@ async fn send(client: reqwest::Client, request: Request<Bytes>) -> Result<Respon
     Ok(Response::builder().status(status).body(answer.bytes().await?)?)
 }
 
-/// Applications with spans for what takes time about them.
-#[derive(Debug)]
-pub struct Traced(pub Arc<dyn History>);
-
 /// Runs inside a span, whose status says whether it failed.
-fn inside<T, E>(span: &Span, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+pub fn inside<T, E>(span: &Span, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     let done = span.in_scope(work);
     if done.is_err() {
         span.record("otel.status_code", "ERROR");
     }
     done
-}
-
-macro_rules! span {
-    ($name:literal, $id:expr, $attempt:expr) => {
-        tracing::info_span!(
-            target: SPANS,
-            $name,
-            otel.status_code = tracing::field::Empty,
-            lakescope.application = $id,
-            lakescope.attempt = $attempt,
-        )
-    };
-}
-
-impl History for Traced {
-    fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Opened>>, String> {
-        inside(&span!("open application", id, attempt), || self.0.open(id, attempt))
-    }
-
-    fn sql_metrics(&self, id: &str, attempt: Option<&str>) -> Option<read::SqlMetrics> {
-        span!("read log", id, attempt).in_scope(|| self.0.sql_metrics(id, attempt))
-    }
-
-    fn add(&self, name: &str, content: &mut dyn Read) -> Result<(String, Option<String>), Added> {
-        inside(&span!("read log", None::<&str>, None::<&str>), || self.0.add(name, content))
-    }
-
-    fn list(&self) -> Vec<Listed> {
-        self.0.list()
-    }
-
-    fn unreadable(&self) -> Vec<Unreadable> {
-        self.0.unreadable()
-    }
-
-    fn log_files(&self, id: &str, attempt: Option<&str>) -> Option<Result<Vec<LogFile>, String>> {
-        self.0.log_files(id, attempt)
-    }
-
-    fn page(&self, page: &Page<'_>) -> Result<Option<String>, String> {
-        self.0.page(page)
-    }
-
-    fn config(&self) -> Arc<diagnose::Config> {
-        self.0.config()
-    }
-
-    fn is_ready(&self) -> bool {
-        self.0.is_ready()
-    }
-
-    fn revision(&self) -> u64 {
-        self.0.revision()
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::duties::ingest::{self, Ingest};
 use crate::inputs::watch::Source;
 use crate::output;
 use crate::settings;
-use crate::traces::{Traced, Traces};
+use crate::traces::Traces;
 use ::serve::{App, Door, History, Limits};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
@@ -109,7 +109,7 @@ pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
     let sources = args.sources.iter().map(|address| Source::open(address)).collect::<Result<Vec<_>>>()?;
     let config = settings::load(&args.settings)?;
     runtime.block_on(async {
-        let ended = serve(sources, config, args, global, traces.is_some()).await;
+        let ended = serve(sources, config, args, global).await;
         if let Some(traces) = traces {
             traces.end().await;
         }
@@ -141,13 +141,7 @@ fn log_to_standard_error(format: LogFormat, traces: Option<&Traces>) {
     let _ = tracing_subscriber::registry().with(log.with_filter(filter)).with(traces.map(Traces::layer)).try_init();
 }
 
-async fn serve(
-    sources: Vec<Source>,
-    config: diagnose::Config,
-    args: &Args,
-    global: &Global,
-    traced: bool,
-) -> Result<ExitCode> {
+async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, global: &Global) -> Result<ExitCode> {
     let bounds = &args.bounds;
     let dir = args.data.dir()?;
     let kept = store::Settings { max_bytes: bounds.max_store.unsigned_abs(), reader: ingest::reader(&config) };
@@ -173,7 +167,7 @@ async fn serve(
     if let Some(path) = &args.open {
         show(&format!("http://{address}/{}", path.trim_start_matches('/')));
     }
-    let history: Arc<dyn History> = if traced { Arc::new(Traced(ingest)) } else { ingest };
+    let history: Arc<dyn History> = ingest;
     let client_timeout = Duration::from_secs(bounds.client_timeout);
     let limits = Limits { event_listeners: bounds.max_event_listeners, client_timeout };
     let router = ::serve::router(App { history, door, limits });

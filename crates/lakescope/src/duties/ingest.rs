@@ -12,12 +12,13 @@ mod uploads;
 use crate::inputs::watch::{Seen, Source};
 use crate::inputs::{Content, Found};
 use crate::render::{self, Row};
+use crate::traces;
 use diagnose::Config;
 pub use kept::reader;
 
 use kept::Kept;
 use open::Open;
-use serve::{Added, History, Listed, LogFile, Opened, Page, Unreadable};
+use serve::{Added, History, Listed, LogFile, Opened, Page, SPANS, Unreadable};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use store::{Mark, Store};
+use tracing::field::Empty;
+use tracing::{Span, info_span};
 
 /// Logs that are read at once, on a machine with that many processors.
 const MOST_READERS: usize = 8;
@@ -302,7 +305,7 @@ impl Ingest {
     fn parse(&self, version: &Version<'_>, found: Found) -> Option<Result<Arc<Opened>, String>> {
         let Content::Log(parts) = found.content else { return Some(Err(format!("{} is no event log", found.name))) };
         let first = parts.first().map(|part| part.name.clone()).unwrap_or_default();
-        let app = read::event_log(parts, &self.reading);
+        let app = traces::inside(&reading(&first), || read::event_log(parts, &self.reading));
         let has_end = app.as_ref().is_ok_and(|app| app.ended_ms.is_some());
         if !version.holds(has_end) {
             return None;
@@ -442,6 +445,22 @@ impl<'a> Version<'a> {
     }
 }
 
+/// The time that opening an application takes, from memory, from what was kept or from its log.
+fn opening(id: &str, attempt: Option<&str>) -> Span {
+    info_span!(
+        target: SPANS,
+        "open application",
+        lakescope.application = id,
+        lakescope.attempt = attempt,
+        otel.status_code = Empty,
+    )
+}
+
+/// The time that reading a log takes.
+fn reading(log: &str) -> Span {
+    info_span!(target: SPANS, "read log", lakescope.log = log, otel.status_code = Empty)
+}
+
 /// Key of an application: its log, and its name inside an archive.
 fn key(seen: &Seen, found: &Found) -> String {
     match seen.is_archive() {
@@ -517,10 +536,10 @@ impl History for Ingest {
 
     fn open(&self, id: &str, attempt: Option<&str>) -> Result<Option<Arc<Opened>>, String> {
         let Some((key, log)) = self.find(id, attempt) else { return Ok(None) };
-        let opened = match self.open.get(&key, log.seen.mark) {
+        let opened = traces::inside(&opening(id, attempt), || match self.open.get(&key, log.seen.mark) {
             Some(opened) => Ok(opened),
             None => self.reopened(&key, &log),
-        };
+        });
         match opened {
             Ok(opened) if is_of(opened.app(), id, attempt) => Ok(Some(opened)),
             // The log holds another application since it was looked at, or is gone.
@@ -548,8 +567,8 @@ impl History for Ingest {
     fn sql_metrics(&self, id: &str, attempt: Option<&str>) -> Option<read::SqlMetrics> {
         let (key, log) = self.find(id, attempt)?;
         let Content::Log(parts) = self.found(&key, &log).ok()?.content else { return None };
-        let metrics = read::sql_metrics(parts, &self.reading).ok();
-        metrics.filter(|_| self.is_still_of(&log))
+        let metrics = traces::inside(&reading(&key), || read::sql_metrics(parts, &self.reading));
+        metrics.ok().filter(|_| self.is_still_of(&log))
     }
 
     fn add(&self, name: &str, content: &mut dyn Read) -> Result<(String, Option<String>), Added> {

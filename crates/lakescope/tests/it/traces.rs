@@ -131,6 +131,10 @@ fn a_collector_gets_a_span_for_each_request() {
     let opens = |span: &&Span| span.name == "open application" && span.parent_span_id == request.span_id;
     let opened = spans.iter().find(opens).unwrap_or_else(|| panic!("{spans:?}"));
     assert_eq!(text(&opened.attributes, "lakescope.application"), "app-20261129210950-0000");
+    // The logs were read before anybody asked.
+    let read: Vec<String> =
+        spans.iter().filter(|s| s.name == "read log").map(|s| text(&s.attributes, "lakescope.log")).collect();
+    assert!(read.iter().any(|log| log.ends_with("shop_daily.zstd")), "{read:?}");
 }
 
 #[test]
