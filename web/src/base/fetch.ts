@@ -1,6 +1,6 @@
 // Loading from the server: one way in, errors made for a reader, old content kept while new content comes.
 import { signal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { t } from "./words.ts";
 
 export const OWN = "/api/lakescope/v1";
@@ -81,7 +81,8 @@ export function useData<T>(url: string | null, decode: Decode<T> = asJson): Load
   }));
   const [tries, setTries] = useState(0);
   const fresh = freshness.value;
-  useEffect(() => {
+  // Before the browser paints: the server is asked while it does.
+  useLayoutEffect(() => {
     if (!url) return;
     const stop = new AbortController();
     setState((old) => ({ url, data: (remembered.get(url) as T) ?? old.data, error: null, busy: true }));

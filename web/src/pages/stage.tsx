@@ -1,5 +1,5 @@
 // One stage: where its tasks lie, what the slow ones have in common, and every task.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { StagePage, SummaryRow, TaskRow } from "../base/api.ts";
 import { ask, Failure, freshness, OWN, useData } from "../base/fetch.ts";
 import { bytes, count, duration, factor, show, type Unit } from "../base/units.ts";
@@ -311,7 +311,7 @@ function usePaged(url: string) {
       },
     );
   };
-  useEffect(() => load(0), [url]);
+  useLayoutEffect(() => load(0), [url]);
   const shown = pages.current.got.size ? pages.current : before.current;
   const range = (from: number, to: number) => {
     for (let page = Math.floor(from / PAGE); page <= Math.floor(Math.max(from, to - 1) / PAGE); page++) load(page);

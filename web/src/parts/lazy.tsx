@@ -1,6 +1,6 @@
 // Pages and parts that are loaded when they are first shown, or a little before.
 import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { t } from "../base/words.ts";
 import { Empty } from "./states.tsx";
 
@@ -21,7 +21,7 @@ export function lazy<P extends object>(find: () => Promise<{ default: ComponentT
     ));
   function Shown(props: P) {
     const [state, setState] = useState<{ Part: ComponentType<P> | null; failed: boolean }>({ Part: ready, failed: false });
-    useEffect(() => {
+    useLayoutEffect(() => {
       if (state.Part) return;
       load().then(
         () => setState({ Part: ready, failed: false }),
