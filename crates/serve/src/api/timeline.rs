@@ -287,9 +287,12 @@ impl Laid {
     fn out(app: &Application, window: &Window) -> Self {
         let mut by_lane: BTreeMap<(u64, String), Vec<Bar>> = BTreeMap::new();
         for (position, stage) in app.stages.iter().enumerate() {
-            for bar in bars_of(stage, position as u32, window.end_ms) {
-                let executor = stage.tasks.executor(bar.0);
-                by_lane.entry(lane_key(app, stage, executor, window.lanes_by)).or_default().push(bar.1);
+            let mut by_executor: BTreeMap<usize, Vec<Bar>> = BTreeMap::new();
+            for (executor, bar) in bars_of(stage, position as u32, window.end_ms) {
+                by_executor.entry(executor).or_default().push(bar);
+            }
+            for (executor, mut bars) in by_executor {
+                by_lane.entry(lane_key(app, stage, executor, window.lanes_by)).or_default().append(&mut bars);
             }
         }
         let mut laid = Self { lanes: Vec::new(), bars: Vec::new() };
@@ -303,7 +306,7 @@ impl Laid {
     }
 }
 
-/// Row in the stage and bar of each task that began.
+/// Executor and bar of each task that began.
 fn bars_of(stage: &Stage, position: u32, end_ms: i64) -> Vec<(usize, Bar)> {
     let tasks = &stage.tasks;
     let launched = tasks.values(Metric::LaunchMs);
@@ -330,7 +333,7 @@ fn bars_of(stage: &Stage, position: u32, end_ms: i64) -> Vec<(usize, Bar)> {
             task: tasks.id(row),
             slowest: stands_out && slowest == Some(row),
         };
-        (row, bar)
+        (tasks.executor(row), bar)
     };
     (0..tasks.len()).filter(|&row| launched[row] > 0).map(bar).collect()
 }

@@ -1,7 +1,8 @@
 //! What the slow tasks of a stage have in common that the others lack.
 
+use crate::spark_rest::locality;
 use diagnose::telling::one_line;
-use model::{Application, Bytes, Count, Factor, Metric, Millis, Share, Stage};
+use model::{Application, Bytes, Count, Executor, Factor, Metric, Millis, Share, Stage};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -64,32 +65,49 @@ fn parts(stage: &Stage, durations: &[i64]) -> (Vec<usize>, Vec<usize>) {
     }
 }
 
+/// How many of the slow tasks and of the others have each value.
+type Counts<K> = BTreeMap<K, (usize, usize)>;
+
 /// Where they ran and how: one value that most of the slow tasks have and few of the others.
 fn values(app: &Application, stage: &Stage, slow: &[usize], rest: &[usize]) -> Vec<Difference> {
     let tasks = &stage.tasks;
-    let executor = |row: usize| app.executors.get(tasks.executor(row));
-    let id = |row| executor(row).map_or_else(String::new, |e| one_line(&e.id));
-    let host = |row| executor(row).map_or_else(String::new, |e| one_line(&e.host));
-    let attempt = |row| match tasks.attempt(row) {
+    let executors = counted(slow, rest, |row| tasks.executor(row));
+    let of_executor = |name: fn(&Executor) -> &str| {
+        named(&executors, |&at| app.executors.get(at).map_or_else(String::new, |e| one_line(name(e))))
+    };
+    let attempt = |&attempt: &u32| match attempt {
         0 => "first".to_owned(),
         n => format!("{}", n + 1),
     };
-    let speculative = |row| if tasks.speculative(row) { "speculative" } else { "not speculative" }.to_owned();
-    let locality = |row| crate::spark_rest::locality(tasks.locality(row)).to_owned();
-    let of: [(&'static str, &dyn Fn(usize) -> String); 5] =
-        [("Executor", &id), ("Host", &host), ("Locality", &locality), ("Attempt", &attempt), ("Copy", &speculative)];
-    of.into_iter().filter_map(|(what, value)| commonest(what, value, slow, rest)).collect()
+    let copy = |&is: &bool| if is { "speculative" } else { "not speculative" }.to_owned();
+    let of = [
+        ("Executor", of_executor(|e| &e.id)),
+        ("Host", of_executor(|e| &e.host)),
+        ("Locality", named(&counted(slow, rest, |row| locality(tasks.locality(row))), |&name| name.to_owned())),
+        ("Attempt", named(&counted(slow, rest, |row| tasks.attempt(row)), attempt)),
+        ("Copy", named(&counted(slow, rest, |row| tasks.speculative(row)), copy)),
+    ];
+    of.into_iter().filter_map(|(what, counts)| commonest(what, counts, slow, rest)).collect()
 }
 
-fn commonest(
-    what: &'static str,
-    value: &dyn Fn(usize) -> String,
-    slow: &[usize],
-    rest: &[usize],
-) -> Option<Difference> {
-    let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+fn counted<K: Ord>(slow: &[usize], rest: &[usize], value: impl Fn(usize) -> K) -> Counts<K> {
+    let mut counts = Counts::new();
     slow.iter().for_each(|&row| counts.entry(value(row)).or_default().0 += 1);
     rest.iter().for_each(|&row| counts.entry(value(row)).or_default().1 += 1);
+    counts
+}
+
+/// The counts by name: of hundreds of thousands of tasks not each is given one.
+fn named<K: Ord>(counts: &Counts<K>, name: impl Fn(&K) -> String) -> Counts<String> {
+    let mut by_name = Counts::new();
+    for (key, (slow, rest)) in counts {
+        let both: &mut (usize, usize) = by_name.entry(name(key)).or_default();
+        *both = (both.0 + slow, both.1 + rest);
+    }
+    by_name
+}
+
+fn commonest(what: &'static str, counts: Counts<String>, slow: &[usize], rest: &[usize]) -> Option<Difference> {
     let share = |n: usize, of: &[usize]| n as f64 / of.len().max(1) as f64;
     let apart = |(n, m): (usize, usize)| share(n, slow) - share(m, rest);
     let (name, both) = counts.into_iter().max_by(|a, b| apart(a.1).total_cmp(&apart(b.1)))?;
