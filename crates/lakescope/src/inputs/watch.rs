@@ -130,7 +130,7 @@ impl Source {
     /// When it cannot be opened.
     pub fn head(&self, seen: &Seen) -> std::io::Result<Vec<u8>> {
         let mut head = Vec::new();
-        if let Watched::Folder(folder) = &self.place {
+        if let Some(folder) = self.folder() {
             File::open(folder.0.join(&seen.files.parts[0]))?.take(HEAD_BYTES).read_to_end(&mut head)?;
         }
         Ok(head)
@@ -139,7 +139,9 @@ impl Source {
     /// Whether the files of a log did anything but grow since they were seen.
     #[must_use]
     pub fn is_rewritten(&self, seen: &Seen, head: &[u8]) -> bool {
-        let Watched::Folder(_) = &self.place else { return false };
+        if self.folder().is_none() {
+            return false;
+        }
         let Some(now) = self.stats_of(seen) else { return true };
         let shrank = now.iter().zip(&seen.sizes).any(|(now, then)| now.0 < *then);
         let changed_in_place = mark(&now) != seen.mark && mark(&now).bytes == seen.mark.bytes;
@@ -149,16 +151,20 @@ impl Source {
     /// Whether the files of a log are as they were seen.
     #[must_use]
     pub fn is_as_seen(&self, seen: &Seen) -> bool {
+        self.folder().is_none() || self.stats_of(seen).is_some_and(|now| mark(&now) == seen.mark)
+    }
+
+    fn folder(&self) -> Option<&local::Folder> {
         match &self.place {
-            Watched::Folder(_) => self.stats_of(seen).is_some_and(|now| mark(&now) == seen.mark),
+            Watched::Folder(folder) => Some(folder),
             #[cfg(feature = "cloud")]
-            Watched::Bucket(..) => true,
+            Watched::Bucket(..) => None,
         }
     }
 
     /// The files of a log now; `None` when one is gone.
     fn stats_of(&self, seen: &Seen) -> Option<Vec<Stat>> {
-        let Watched::Folder(folder) = &self.place else { return None };
+        let folder = self.folder()?;
         let stat = |path: &String| std::fs::metadata(folder.0.join(path)).ok().filter(Metadata::is_file);
         seen.files
             .parts
