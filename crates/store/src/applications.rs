@@ -59,6 +59,16 @@ pub struct Put {
     pub removed: u32,
 }
 
+/// Bytes of all files of applications.
+#[derive(Debug, Default)]
+pub(crate) struct Total(u64);
+
+impl Total {
+    fn replace(&mut self, before: u64, now: u64) {
+        self.0 = self.0.saturating_sub(before) + now;
+    }
+}
+
 type KnownRow = (String, i64, i64, u32, Option<String>, Option<String>, Option<String>, Option<String>);
 
 impl Store {
@@ -72,14 +82,17 @@ impl Store {
         let encoded = encoded.map_err(|e| Error::NotEncoded { path: key.path.clone(), message: e.to_string() })?;
         let mut put = Put { file_bytes: encoded.len() as u64, kept: false, removed: 0 };
         put.kept = put.file_bytes <= self.settings.max_bytes;
-        let _changing = self.changing.lock().await;
+        let mut total = self.changing.lock().await;
+        let before = self.file_bytes(&key.path).await?;
         let name = name(&key.path);
         match put.kept {
             true => self.with_file("writing", &name, move |files, name| files.write(name, &encoded)).await?,
             false => self.with_file("removing", &name, |files, name| files.remove(name)).await?,
         }
-        self.put_row(key, Ok(head), put.kept.then_some(put.file_bytes)).await?;
-        put.removed = self.make_room(Some(&key.path)).await?;
+        let now = put.kept.then_some(put.file_bytes);
+        self.put_row(key, Ok(head), now).await?;
+        total.replace(before, now.unwrap_or_default());
+        put.removed = self.make_room(&mut total, Some(&key.path)).await?;
         Ok(put)
     }
 
@@ -89,8 +102,10 @@ impl Store {
     /// # Errors
     /// When the database cannot be written.
     pub async fn put_unreadable(&self, key: &LogKey, error: &str) -> Result<(), Error> {
-        let _changing = self.changing.lock().await;
+        let mut total = self.changing.lock().await;
+        let before = self.file_bytes(&key.path).await?;
         self.put_row(key, Err(error), None).await?;
+        total.replace(before, 0);
         self.with_file("removing", &name(&key.path), |files, name| files.remove(name)).await
     }
 
@@ -101,7 +116,7 @@ impl Store {
     pub async fn heads(&self) -> Result<Vec<Known>, Error> {
         let select = "SELECT path, bytes, modified_ms, files, application_id, attempt_id, head, error \
                       FROM logs WHERE reader = $1 ORDER BY path";
-        let rows = sqlx::query_as(select).bind(&self.settings.reader).fetch_all(&self.accounts.database).await;
+        let rows = sqlx::query_as(select).bind(&self.settings.reader).fetch_all(&self.logs).await;
         Ok(rows.map_err(self.accounts.failed("listing", "the heads"))?.into_iter().map(known).collect())
     }
 
@@ -128,9 +143,11 @@ impl Store {
     /// # Errors
     /// When the database cannot be written or the file not removed.
     pub async fn forget(&self, path: &str) -> Result<bool, Error> {
-        let _changing = self.changing.lock().await;
-        let done = sqlx::query("DELETE FROM logs WHERE path = $1").bind(path).execute(&self.accounts.database).await;
+        let mut total = self.changing.lock().await;
+        let before = self.file_bytes(path).await?;
+        let done = sqlx::query("DELETE FROM logs WHERE path = $1").bind(path).execute(&self.logs).await;
         let done = done.map_err(self.accounts.failed("forgetting", path))?;
+        total.replace(before, 0);
         self.with_file("removing", &name(path), |files, name| files.remove(name)).await?;
         Ok(done.rows_affected() > 0)
     }
@@ -140,18 +157,20 @@ impl Store {
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
         let delete = sqlx::query("DELETE FROM logs WHERE reader <> $1").bind(&self.settings.reader);
         delete
-            .execute(&self.accounts.database)
+            .execute(&self.logs)
             .await
             .map_err(self.accounts.failed("forgetting", "logs of another reader"))?;
         let select = "SELECT path, file_bytes FROM logs WHERE file_bytes IS NOT NULL";
         let rows: Vec<(String, i64)> = sqlx::query_as(select)
-            .fetch_all(&self.accounts.database)
+            .fetch_all(&self.logs)
             .await
             .map_err(self.accounts.failed("listing", "the files"))?;
         let mut files: HashMap<String, u64> =
             self.with_file("listing", "", |files, _| files.list()).await?.into_iter().collect();
+        let mut total = self.changing.lock().await;
         for (path, bytes) in rows {
             let there = files.remove(&name(&path)).map(|bytes| bytes as i64);
+            total.replace(0, there.unwrap_or_default() as u64);
             if there != Some(bytes) {
                 self.set_file_bytes(&path, there).await?;
             }
@@ -159,7 +178,7 @@ impl Store {
         for left_over in files.into_keys() {
             self.with_file("removing", &left_over, |files, name| files.remove(name)).await?;
         }
-        self.make_room(None).await.map(drop)
+        self.make_room(&mut total, None).await.map(drop)
     }
 
     async fn put_row(&self, key: &LogKey, head: Result<&Head, &str>, file_bytes: Option<u64>) -> Result<(), Error> {
@@ -177,7 +196,7 @@ impl Store {
             query.bind(head.ok().map(|h| &h.application_id)).bind(head.ok().and_then(|h| h.attempt_id.as_ref()));
         let query = query.bind(head.ok().map(|h| &h.json)).bind(head.err()).bind(file_bytes.map(|bytes| bytes as i64));
         query
-            .execute(&self.accounts.database)
+            .execute(&self.logs)
             .await
             .map(drop)
             .map_err(self.accounts.failed("keeping the head of", path))
@@ -189,7 +208,7 @@ impl Store {
                       AND file_bytes IS NOT NULL";
         let LogKey { path, mark } = key;
         let query = sqlx::query(select).bind(path).bind(mark.bytes as i64).bind(mark.modified_ms).bind(mark.files);
-        let found = query.fetch_optional(&self.accounts.database).await;
+        let found = query.fetch_optional(&self.logs).await;
         Ok(found.map_err(self.accounts.failed("looking up", path))?.is_some())
     }
 
@@ -201,53 +220,65 @@ impl Store {
     /// Looks once more while nothing changes: what seemed damaged may have been replaced meanwhile,
     /// by the application of this or of a later state of the log.
     async fn read_or_remove(&self, key: &LogKey) -> Result<Option<Application>, Error> {
-        let _changing = self.changing.lock().await;
+        let mut total = self.changing.lock().await;
         if !self.has_file(key).await? {
             return Ok(None);
         }
         if let Found::Application(app) = self.read(key).await? {
             return Ok(Some(*app));
         }
-        self.drop_file(&key.path).await?;
+        let bytes = self.file_bytes(&key.path).await?;
+        self.drop_file(&mut total, &key.path, bytes).await?;
         Ok(None)
     }
 
     async fn note_log_use(&self, path: &str) {
         let update = "UPDATE logs SET used = (SELECT max(used) + 1 FROM logs) WHERE path = $1";
         // A note that cannot be written costs a little order among what is removed first.
-        let _ = sqlx::query(update).bind(path).execute(&self.accounts.database).await;
+        let _ = sqlx::query(update).bind(path).execute(&self.logs).await;
     }
 
     /// Removes the files that were not used longest until all fit below the limit; never the one
     /// of `newest`. Gives their number.
-    async fn make_room(&self, newest: Option<&str>) -> Result<u32, Error> {
+    async fn make_room(&self, total: &mut Total, newest: Option<&str>) -> Result<u32, Error> {
+        if total.0 <= self.settings.max_bytes {
+            return Ok(0);
+        }
         let select = "SELECT path, file_bytes FROM logs WHERE file_bytes IS NOT NULL ORDER BY used";
         let rows: Vec<(String, i64)> = sqlx::query_as(select)
-            .fetch_all(&self.accounts.database)
+            .fetch_all(&self.logs)
             .await
             .map_err(self.accounts.failed("listing", "the files"))?;
-        let mut total: u64 = rows.iter().map(|(_, bytes)| *bytes as u64).sum();
         let mut removed = 0;
         for (path, bytes) in rows.iter().filter(|(path, _)| newest != Some(path)) {
-            if total <= self.settings.max_bytes {
+            if total.0 <= self.settings.max_bytes {
                 break;
             }
-            self.drop_file(path).await?;
-            total -= *bytes as u64;
+            self.drop_file(total, path, *bytes as u64).await?;
             removed += 1;
         }
         Ok(removed)
     }
 
-    async fn drop_file(&self, path: &str) -> Result<(), Error> {
+    async fn drop_file(&self, total: &mut Total, path: &str, bytes: u64) -> Result<(), Error> {
         self.with_file("removing", &name(path), |files, name| files.remove(name)).await?;
-        self.set_file_bytes(path, None).await
+        self.set_file_bytes(path, None).await?;
+        total.replace(bytes, 0);
+        Ok(())
+    }
+
+    /// Bytes of the file of a log; 0 when there is none.
+    async fn file_bytes(&self, path: &str) -> Result<u64, Error> {
+        let select = sqlx::query_scalar("SELECT file_bytes FROM logs WHERE path = $1").bind(path);
+        let found: Option<Option<i64>> =
+            select.fetch_optional(&self.logs).await.map_err(self.accounts.failed("looking up", path))?;
+        Ok(found.flatten().unwrap_or_default() as u64)
     }
 
     async fn set_file_bytes(&self, path: &str, bytes: Option<i64>) -> Result<(), Error> {
         let update = sqlx::query("UPDATE logs SET file_bytes = $1 WHERE path = $2").bind(bytes).bind(path);
         update
-            .execute(&self.accounts.database)
+            .execute(&self.logs)
             .await
             .map(drop)
             .map_err(self.accounts.failed("noting the file of", path))

@@ -17,6 +17,18 @@ const BUSY: Duration = Duration::from_secs(10);
 /// Forward only: a migration that was released is never changed.
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 
+/// What a commit waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durable {
+    /// The disk. What was told to be done is done, whatever happens to the machine: a token that was
+    /// revoked stays so, and so does its note in the audit log.
+    AtOnce,
+    /// Nothing: a machine that loses power may lose the last commits, whole ones. For what can be
+    /// made again.
+    Soon,
+}
+
+/// Opens the database, made and migrated where it has to be.
 pub async fn open(path: &Path) -> Result<SqlitePool, Error> {
     // Made here and not by SQLite, so that nobody else may read it; its journal takes over the mode.
     let made = folder::private().create(true).truncate(false).open(path);
@@ -24,18 +36,24 @@ pub async fn open(path: &Path) -> Result<SqlitePool, Error> {
     // Two processes that open a new data directory at once: the second finds the tables made, and
     // the journal as it is to be, which SQLite changes for one alone.
     let _alone = alone(path.with_extension("migrating")).await?;
+    let pool = connect(path, Durable::AtOnce).await?;
+    MIGRATIONS.run(&pool).await.map_err(|error| not_migrated(path, error))?;
+    Ok(pool)
+}
+
+/// Connections to a database that has been opened.
+pub async fn connect(path: &Path, durable: Durable) -> Result<SqlitePool, Error> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
-        // What was told to be done is done, whatever happens to the machine: a token that was revoked
-        // stays so, and so does its note in the audit log.
-        .synchronous(SqliteSynchronous::Full)
+        .synchronous(match durable {
+            Durable::AtOnce => SqliteSynchronous::Full,
+            Durable::Soon => SqliteSynchronous::Normal,
+        })
         .busy_timeout(BUSY)
         .foreign_keys(true);
     let pool = SqlitePoolOptions::new().max_connections(4).connect_with(options).await;
-    let pool = pool.map_err(|error| Error::database("opening", "the tables", path, error))?;
-    MIGRATIONS.run(&pool).await.map_err(|error| not_migrated(path, error))?;
-    Ok(pool)
+    pool.map_err(|error| Error::database("opening", "the tables", path, error))
 }
 
 async fn alone(path: PathBuf) -> Result<File, Error> {

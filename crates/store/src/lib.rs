@@ -92,9 +92,11 @@ pub struct Store {
     dir: PathBuf,
     settings: Settings,
     accounts: Accounts,
+    /// Rows of logs can be made again from the logs: they do not wait for the disk.
+    logs: SqlitePool,
     files: Arc<file::Files>,
     /// Held while files of applications come and go, so that what is removed is what was looked at.
-    changing: tokio::sync::Mutex<()>,
+    changing: tokio::sync::Mutex<applications::Total>,
     /// Let go last: fields are dropped in this order.
     _lock: File,
 }
@@ -112,8 +114,10 @@ impl Store {
         let applications = dir.join("applications");
         folder::create(&applications)?;
         let accounts = Accounts::open(&dir).await?;
+        let logs = database::connect(&accounts.path, database::Durable::Soon).await?;
         let files = Arc::new(file::Files::new(applications));
-        let store = Self { dir, settings, accounts, files, changing: tokio::sync::Mutex::default(), _lock: lock };
+        let changing = tokio::sync::Mutex::default();
+        let store = Self { dir, settings, accounts, logs, files, changing, _lock: lock };
         store.tidy().await?;
         Ok(store)
     }
@@ -121,6 +125,7 @@ impl Store {
     /// Closes the database and lets other processes have the directory. A store that is dropped
     /// loses nothing, but may let go a little later.
     pub async fn close(self) {
+        self.logs.close().await;
         self.accounts.database.close().await;
     }
 
