@@ -3,6 +3,7 @@
 use crate::{accept, docs, root, tidy};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
+use std::time::Instant;
 
 /// Runs all of it; ends with `N passed, N failed` over tests and acceptance lines.
 pub fn run() -> Result<()> {
@@ -24,12 +25,16 @@ pub fn run() -> Result<()> {
 
 fn cargo(arguments: &[&str]) -> Result<()> {
     println!("cargo {}", arguments.join(" "));
-    start::run(Command::new(env!("CARGO")).args(arguments).current_dir(root()))
+    let begun = Instant::now();
+    start::run(Command::new(env!("CARGO")).args(arguments).current_dir(root()))?;
+    println!("cargo {}: {:.0} s", arguments.join(" "), begun.elapsed().as_secs_f64());
+    Ok(())
 }
 
 /// `cargo test` of the whole workspace, its result lines added up.
 fn tests() -> Result<accept::Outcome> {
     println!("cargo test --workspace --locked");
+    let begun = Instant::now();
     let output = Command::new(env!("CARGO"))
         .args(["test", "--workspace", "--locked", "--no-fail-fast"])
         .current_dir(root())
@@ -38,6 +43,7 @@ fn tests() -> Result<accept::Outcome> {
         .context("cannot run cargo test")?;
     let text = String::from_utf8_lossy(&output.stdout);
     print!("{text}");
+    println!("cargo test --workspace --locked: {:.0} s", begun.elapsed().as_secs_f64());
     let mut total = accept::Outcome::default();
     for line in text.lines().filter(|l| l.starts_with("test result:")) {
         let number = |word: &str| {

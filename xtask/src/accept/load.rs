@@ -22,21 +22,32 @@ const CLIENTS: usize = 4;
 const LASTS: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// What is measured; arguments name some of them.
+const PARTS: [&str; 3] = ["list", "pages", "requests"];
+
 pub fn run(arguments: &[String]) -> Result<Outcome> {
+    let unknown = arguments.iter().find(|argument| !PARTS.contains(&argument.as_str()));
+    anyhow::ensure!(unknown.is_none(), "there is no part {unknown:?}; parts: {}", PARTS.join(", "));
+    let wanted = |part: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == part);
     let mut outcome = Outcome::default();
     // The binary embeds them.
     start::pages::build()?;
     let binary = build_lakescope(&["--release", "--no-default-features", "--features", "serve"])?;
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(list(&binary, &mut outcome))?;
-    pages(&binary, &runtime, &mut outcome)?;
-    let Some(shared) = testkit::shared() else {
-        outcome.skip("load-history: the large log needs ../shared (LAKESCOPE_SHARED)");
-        return Ok(outcome);
-    };
-    let (log, _) = speed::logs(&shared)?;
-    let spark_wanted = !arguments.iter().any(|a| a == "--no-spark");
-    runtime.block_on(throughput(&binary, &log, spark_wanted, &mut outcome))?;
+    if wanted("list") {
+        runtime.block_on(list(&binary, &mut outcome))?;
+    }
+    if wanted("pages") {
+        pages(&binary, &runtime, &mut outcome)?;
+    }
+    if wanted("requests") {
+        let Some(shared) = testkit::shared() else {
+            outcome.skip("load-history: the large log needs ../shared (LAKESCOPE_SHARED)");
+            return Ok(outcome);
+        };
+        let (log, _) = speed::logs(&shared)?;
+        runtime.block_on(throughput(&binary, &log, &mut outcome))?;
+    }
     Ok(outcome)
 }
 
@@ -114,16 +125,16 @@ async fn until_ready(client: &reqwest::Client, address: &str) -> Result<()> {
     }
 }
 
-/// The endpoints that are asked, below an application.
+/// What is asked of the application; `JOB` and `STAGE` stand for ids.
 const ASKED: [(&str, &str); 5] = [
     ("list", ""),
-    ("job", "/jobs/0"),
-    ("stage", "/stages/0"),
-    ("task list", "/stages/0/0/taskList?length=100&sortBy=-runtime"),
-    ("task summary", "/stages/0/0/taskSummary"),
+    ("job", "/jobs/JOB"),
+    ("stage", "/stages/STAGE"),
+    ("task list", "/stages/STAGE/0/taskList?length=100&sortBy=-runtime"),
+    ("task summary", "/stages/STAGE/0/taskSummary"),
 ];
 
-async fn throughput(binary: &Path, log: &Path, spark_wanted: bool, outcome: &mut Outcome) -> Result<()> {
+async fn throughput(binary: &Path, log: &Path, outcome: &mut Outcome) -> Result<()> {
     let folder = tempfile::tempdir()?;
     std::os::unix::fs::symlink(log, folder.path().join("application"))?;
     let data = folder.path().join("data");
@@ -132,16 +143,13 @@ async fn throughput(binary: &Path, log: &Path, spark_wanted: bool, outcome: &mut
     std::fs::rename(folder.path().join("application"), logs.join("application"))?;
     let serving = Serving::start(binary, &data, [logs.as_os_str(), "--no-auth".as_ref()])?;
     until_ready(&reqwest::Client::new(), &serving.address).await?;
-    let ours = measured(&serving.address, "lakescope serve").await?;
+    let asked = asked(&serving.address).await?;
+    let ours = measured(&serving.address, "lakescope serve", &asked).await?;
     let our_mb = serving.most_mb()?;
     drop(serving);
     println!("lakescope serve: {our_mb:.0} MB");
-    if !spark_wanted {
-        outcome.skip("load-history: the History Server (--no-spark)");
-        return Ok(());
-    }
     let peer = Peer::start(log)?;
-    let theirs = measured(&peer.address, "Spark History Server").await?;
+    let theirs = measured(&peer.address, "Spark History Server", &asked).await?;
     let their_mb = most_mb(peer.id)?;
     println!("Spark History Server: {their_mb:.0} MB");
     for ((name, _), (a, b)) in ASKED.iter().zip(ours.iter().zip(&theirs)) {
@@ -152,20 +160,41 @@ async fn throughput(binary: &Path, log: &Path, spark_wanted: bool, outcome: &mut
     Ok(())
 }
 
-/// Requests a second of each endpoint; prints them with the 99th percentile of the times.
-async fn measured(address: &str, who: &str) -> Result<Vec<f64>> {
+/// Ids of jobs and stages that Spark's server keeps, too: it drops all but the last thousand.
+const KEPT: usize = 900;
+
+/// The paths: of the newest job, and of the stage with the most tasks among the newest.
+async fn asked(address: &str) -> Result<Vec<String>> {
+    let applications = format!("{address}/api/v1/applications");
+    let id = json(&applications).await?[0]["id"].as_str().context("no application is listed")?.to_owned();
+    let jobs = json(&format!("{applications}/{id}/jobs")).await?;
+    let stages = json(&format!("{applications}/{id}/stages?status=complete")).await?;
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    let job = jobs.as_array().and_then(|jobs| jobs.iter().map(|job| number(&job["jobId"])).max());
+    let newest = stages.as_array().into_iter().flatten().take(KEPT);
+    let stage = newest.max_by_key(|stage| number(&stage["numTasks"])).context("no stage is listed")?;
+    println!("asked: a stage of {} tasks", stage["numTasks"]);
+    let ids = [("JOB", job.context("no job is listed")?), ("STAGE", number(&stage["stageId"]))];
+    let path = |template: &str| match template {
+        "" => "/api/v1/applications".to_owned(),
+        below => ids
+            .iter()
+            .fold(format!("/api/v1/applications/{id}{below}"), |path, (name, id)| path.replace(name, &id.to_string())),
+    };
+    Ok(ASKED.iter().map(|(_, template)| path(template)).collect())
+}
+
+async fn json(address: &str) -> Result<Value> {
+    Ok(serde_json::from_slice(&reqwest::get(address).await?.error_for_status()?.bytes().await?)?)
+}
+
+/// Requests a second of each path; prints them with the 99th percentile of the times.
+async fn measured(address: &str, who: &str, asked: &[String]) -> Result<Vec<f64>> {
     let client = reqwest::Client::new();
-    let apps: Value =
-        serde_json::from_slice(&client.get(format!("{address}/api/v1/applications")).send().await?.bytes().await?)?;
-    let id = apps[0]["id"].as_str().context("no application is listed")?.to_owned();
     println!("| {who} | requests a second | p50 ms | p99 ms |\n| --- | --- | --- | --- |");
     let mut rates = Vec::new();
-    for (name, path) in ASKED {
-        let address = match path {
-            "" => format!("{address}/api/v1/applications"),
-            path => format!("{address}/api/v1/applications/{id}{path}"),
-        };
-        let mut times = hammer(&client, &address).await?;
+    for ((name, _), path) in ASKED.iter().zip(asked) {
+        let mut times = hammer(&client, &format!("{address}{path}")).await?;
         let rate = times.len() as f64 / LASTS.as_secs_f64();
         times.sort_unstable();
         let at = |q: f64| times.get((times.len() as f64 * q) as usize).map_or(f64::NAN, |t| t.as_secs_f64() * 1e3);

@@ -139,7 +139,7 @@ const LINES: &[Line] = &[
     },
     Line {
         name: "load-history",
-        about: "2,000 applications, and requests a second beside Spark's History Server",
+        about: "2,000 applications, a stage of 200,000 tasks, requests beside Spark's History Server [part ...]",
         run: load::run,
         when: When::OnRequest,
     },
@@ -179,7 +179,10 @@ pub fn run(name: &str, arguments: &[String]) -> Result<()> {
 /// Runs a line and prints its closing line.
 pub fn run_one(line: &Line, arguments: &[String]) -> Result<Outcome> {
     println!("== accept {}: {}", line.name, line.about);
+    let begun = std::time::Instant::now();
     let outcome = (line.run)(arguments)?;
-    println!("{}: {} passed, {} failed, {} skipped", line.name, outcome.passed, outcome.failed, outcome.skipped);
+    let Outcome { passed, failed, skipped } = outcome;
+    let seconds = begun.elapsed().as_secs_f64();
+    println!("{}, {seconds:.0} s: {passed} passed, {failed} failed, {skipped} skipped", line.name);
     Ok(outcome)
 }
