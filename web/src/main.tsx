@@ -13,7 +13,9 @@ import { Shell, usePage } from "./parts/shell.tsx";
 import { lazy } from "./parts/lazy.tsx";
 import { Empty } from "./parts/states.tsx";
 import { Applications } from "./pages/applications.tsx";
-import { tabKey, TABS } from "./pages/tabs.ts";
+import { stageOf, tabKey, TABS } from "./pages/tabs.ts";
+import { appUrl, expectData, stageUrl, tasksUrl } from "./base/fetch.ts";
+import { expectTasks } from "./parts/prepare.ts";
 import { listenToServer } from "./base/live.ts";
 
 const Application = lazy(() => import("./pages/application.tsx"));
@@ -65,8 +67,13 @@ function App() {
 /** What the address needs is asked for at once, not each part by the one before. */
 function fetchPage(): void {
   const place = readAppPath(here.value.path);
-  const parts = place ? [Application, TABS[tabKey(place)]] : [];
-  for (const part of parts) part?.load().catch(() => undefined);
+  if (!place) return;
+  for (const part of [Application, TABS[tabKey(place)]]) part?.load().catch(() => undefined);
+  expectData(`${appUrl(place.app)}/page`);
+  if (tabKey(place) !== "stage") return;
+  const at = stageOf(place);
+  expectData(stageUrl(place.app, ...at));
+  expectTasks("stage", tasksUrl(place.app, ...at));
 }
 
 async function start(): Promise<void> {

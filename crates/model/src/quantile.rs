@@ -25,8 +25,8 @@ impl Quantiles {
     /// Computes them as Spark does: sorted, the value at index `min(floor(q * n), n - 1)`.
     #[must_use]
     pub fn of(mut values: Vec<i64>) -> Self {
-        values.sort_unstable();
-        Self::of_sorted(&values)
+        let [min, p25, median, p75, max] = quantiles(&mut values, [0.0, 0.25, 0.5, 0.75, 1.0]).unwrap_or_default();
+        Self { min, p25, median, p75, max, sum: sum(&values), count: values.len() as u64 }
     }
 
     /// As [`Quantiles::of`], for values that are in ascending order.
@@ -39,7 +39,7 @@ impl Quantiles {
             median: at(0.5),
             p75: at(0.75),
             max: at(1.0),
-            sum: sorted.iter().fold(0, |a: i64, &b| a.saturating_add(b)),
+            sum: sum(sorted),
             count: sorted.len() as u64,
         }
     }
@@ -85,6 +85,24 @@ pub fn quantile(sorted: &[i64], q: f64) -> Option<i64> {
     Some(sorted[index.min(last)])
 }
 
+/// Spark's quantiles, each from 0 to 1 and none below the one before, of values in any order, which
+/// are put into another; `None` when there is none. Quicker than sorting when values are many.
+#[must_use]
+pub fn quantiles<const N: usize>(values: &mut [i64], at: [f64; N]) -> Option<[i64; N]> {
+    let last = values.len().checked_sub(1)?;
+    let mut done = 0;
+    Some(at.map(|q| {
+        let index = ((q * (last + 1) as f64).floor().max(0.0) as usize).clamp(done, last);
+        let (_, value, _) = values[done..].select_nth_unstable(index - done);
+        done = index;
+        *value
+    }))
+}
+
+fn sum(values: &[i64]) -> i64 {
+    values.iter().fold(0, |sum: i64, value| sum.saturating_add(*value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +113,25 @@ mod tests {
         assert_eq!((q.min, q.p25, q.median, q.p75, q.max, q.sum), (1, 2, 3, 4, 4, 10));
         assert_eq!(Quantiles::of(vec![]), Quantiles::default());
         assert_eq!(quantile(&[7], 0.5), Some(7));
+    }
+
+    #[test]
+    fn selects_what_sorting_gives() {
+        let mut seed = 1_u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as i64
+        };
+        for length in 1..200 {
+            let width = 1 + next() % 500;
+            let values: Vec<i64> = (0..length).map(|_| next() % width - width / 2).collect();
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            assert_eq!(Quantiles::of(values.clone()), Quantiles::of_sorted(&sorted), "{values:?}");
+            let at = [0.0, 0.1, 0.5, 0.5, 0.95, 1.0];
+            let expected = at.map(|q| quantile(&sorted, q).unwrap());
+            assert_eq!(quantiles(&mut values.clone(), at), Some(expected), "{values:?}");
+        }
+        assert_eq!(quantiles(&mut [], [0.5]), None);
     }
 }

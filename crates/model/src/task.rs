@@ -284,6 +284,16 @@ const HAS_METRICS: i64 = 2;
 const STATUS_SHIFT: i64 = 2;
 const LOCALITY_SHIFT: i64 = 4;
 
+/// Status in the flags of a task.
+fn status(flags: i64) -> TaskStatus {
+    match flags >> STATUS_SHIFT & 3 {
+        0 => TaskStatus::Running,
+        1 => TaskStatus::Success,
+        2 => TaskStatus::Failed,
+        _ => TaskStatus::Killed,
+    }
+}
+
 impl Tasks {
     /// Adds a task.
     pub fn push(&mut self, row: TaskRow) {
@@ -429,12 +439,7 @@ impl Tasks {
     /// How the task stands.
     #[must_use]
     pub fn status(&self, row: usize) -> TaskStatus {
-        match self.flags.get(row) >> STATUS_SHIFT & 3 {
-            0 => TaskStatus::Running,
-            1 => TaskStatus::Success,
-            2 => TaskStatus::Failed,
-            _ => TaskStatus::Killed,
-        }
+        status(self.flags.get(row))
     }
 
     /// Why a row did not succeed, where the log says so.
@@ -473,7 +478,11 @@ impl Tasks {
         let values = self.values(metric);
         match self.unsuccessful {
             0 => values,
-            _ => self.successful().map(|row| values[row]).collect(),
+            _ => {
+                let flags = self.flags.to_vec();
+                let all = values.into_iter().zip(flags);
+                all.filter(|(_, flags)| status(*flags) == TaskStatus::Success).map(|(value, _)| value).collect()
+            }
         }
     }
 

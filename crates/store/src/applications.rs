@@ -156,15 +156,10 @@ impl Store {
     /// replaced, a limit that was lowered, a person who deleted files.
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
         let delete = sqlx::query("DELETE FROM logs WHERE reader <> $1").bind(&self.settings.reader);
-        delete
-            .execute(&self.logs)
-            .await
-            .map_err(self.accounts.failed("forgetting", "logs of another reader"))?;
+        delete.execute(&self.logs).await.map_err(self.accounts.failed("forgetting", "logs of another reader"))?;
         let select = "SELECT path, file_bytes FROM logs WHERE file_bytes IS NOT NULL";
-        let rows: Vec<(String, i64)> = sqlx::query_as(select)
-            .fetch_all(&self.logs)
-            .await
-            .map_err(self.accounts.failed("listing", "the files"))?;
+        let rows: Vec<(String, i64)> =
+            sqlx::query_as(select).fetch_all(&self.logs).await.map_err(self.accounts.failed("listing", "the files"))?;
         let mut files: HashMap<String, u64> =
             self.with_file("listing", "", |files, _| files.list()).await?.into_iter().collect();
         let mut total = self.changing.lock().await;
@@ -195,11 +190,7 @@ impl Store {
         let query =
             query.bind(head.ok().map(|h| &h.application_id)).bind(head.ok().and_then(|h| h.attempt_id.as_ref()));
         let query = query.bind(head.ok().map(|h| &h.json)).bind(head.err()).bind(file_bytes.map(|bytes| bytes as i64));
-        query
-            .execute(&self.logs)
-            .await
-            .map(drop)
-            .map_err(self.accounts.failed("keeping the head of", path))
+        query.execute(&self.logs).await.map(drop).map_err(self.accounts.failed("keeping the head of", path))
     }
 
     /// Whether there should be a file of the log in this state.
@@ -245,10 +236,8 @@ impl Store {
             return Ok(0);
         }
         let select = "SELECT path, file_bytes FROM logs WHERE file_bytes IS NOT NULL ORDER BY used";
-        let rows: Vec<(String, i64)> = sqlx::query_as(select)
-            .fetch_all(&self.logs)
-            .await
-            .map_err(self.accounts.failed("listing", "the files"))?;
+        let rows: Vec<(String, i64)> =
+            sqlx::query_as(select).fetch_all(&self.logs).await.map_err(self.accounts.failed("listing", "the files"))?;
         let mut removed = 0;
         for (path, bytes) in rows.iter().filter(|(path, _)| newest != Some(path)) {
             if total.0 <= self.settings.max_bytes {
@@ -277,11 +266,7 @@ impl Store {
 
     async fn set_file_bytes(&self, path: &str, bytes: Option<i64>) -> Result<(), Error> {
         let update = sqlx::query("UPDATE logs SET file_bytes = $1 WHERE path = $2").bind(bytes).bind(path);
-        update
-            .execute(&self.logs)
-            .await
-            .map(drop)
-            .map_err(self.accounts.failed("noting the file of", path))
+        update.execute(&self.logs).await.map(drop).map_err(self.accounts.failed("noting the file of", path))
     }
 
     /// Works on a file where waiting for the disk holds nobody up.

@@ -1,10 +1,11 @@
 // Tables of numbers come as columns: a length, a JSON header, then each column as it lies in memory.
 
-export type Column = Uint8Array | Uint32Array | Float32Array;
+type Column = Uint8Array | Uint16Array | Uint32Array | Float32Array;
 
 export interface Columns<H> {
   header: H;
   rows: number;
+  /** Values up to 255. */
   u8(name: string): Uint8Array;
   u32(name: string): Uint32Array;
   f32(name: string): Float32Array;
@@ -12,26 +13,26 @@ export interface Columns<H> {
 
 interface Header {
   rows: number;
-  columns: { name: string; type: "u8" | "u32" | "f32"; offset: number }[];
+  columns: { name: string; type: keyof typeof KINDS; offset: number }[];
 }
 
-const KINDS = { u8: Uint8Array, u32: Uint32Array, f32: Float32Array };
+const KINDS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array };
 
 export function decodeColumns<H>(buffer: ArrayBuffer): Columns<H> {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as Header & H;
   const body = 4 + length;
-  const get = (name: string, type: keyof typeof KINDS): Column => {
-    const found = header.columns.find((c) => c.name === name && c.type === type);
-    if (!found) return new KINDS[type](header.rows);
-    return view(buffer, body + found.offset, type, header.rows);
+  const get = (name: string): Column => {
+    const found = header.columns.find((c) => c.name === name);
+    // Nothing but zeros is not sent.
+    return found ? view(buffer, body + found.offset, found.type, header.rows) : new Uint8Array(header.rows);
   };
   return {
     header,
     rows: header.rows,
-    u8: (name) => get(name, "u8") as Uint8Array,
-    u32: (name) => get(name, "u32") as Uint32Array,
-    f32: (name) => get(name, "f32") as Float32Array,
+    u8: (name) => as(Uint8Array, get(name)),
+    u32: (name) => as(Uint32Array, get(name)),
+    f32: (name) => as(Float32Array, get(name)),
   };
 }
 
@@ -42,4 +43,7 @@ function view(buffer: ArrayBuffer, at: number, type: keyof typeof KINDS, rows: n
   return new Kind(buffer.slice(at, at + rows * Kind.BYTES_PER_ELEMENT));
 }
 
-export const asColumns = async <H>(response: Response): Promise<Columns<H>> => decodeColumns<H>(await response.arrayBuffer());
+/** A column comes as narrow as its values allow. */
+function as<C extends Column>(Kind: { new (from: Column): C }, column: Column): C {
+  return column instanceof Kind ? column : new Kind(column);
+}

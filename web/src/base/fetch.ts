@@ -1,10 +1,18 @@
 // Loading from the server: one way in, errors made for a reader, old content kept while new content comes.
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useState } from "preact/hooks";
+import { appKey, type AppRef } from "./url.ts";
 import { t } from "./words.ts";
 
 export const OWN = "/api/lakescope/v1";
 export const SPARK = "/api/v1";
+
+export const appUrl = (app: AppRef): string => `${OWN}/applications/${appKey(app)}`;
+export const stageUrl = (app: AppRef, stage: number, attempt: number): string =>
+  `${appUrl(app)}/stages/${stage}/${attempt}`;
+/** All tasks of a stage, to be drawn. */
+export const tasksUrl = (app: AppRef, stage: number, attempt: number): string =>
+  `${stageUrl(app, stage, attempt)}/tasks.columns`;
 
 export class Failure extends Error {
   constructor(
@@ -25,34 +33,60 @@ export interface Loaded<T> {
   again: () => void;
 }
 
-type Decode<T> = (response: Response) => Promise<T>;
-const asJson = async (response: Response): Promise<never> => (await response.json()) as never;
+/** How an answer is got. */
+export type Load<T> = (url: string, signal: AbortSignal) => Promise<T>;
 
 /** Bumped when the server says that an open application changed: every loader asks again. */
 export const freshness = signal(0);
 
-async function failureOf(response: Response, url: string): Promise<Failure> {
-  const text = await response.text().catch(() => "");
-  try {
-    const { error } = JSON.parse(text) as { error: { message: string; next?: string | null } };
-    return new Failure(error.message, response.status, error.next ?? null, url);
-  } catch {
-    return new Failure(text.trim().slice(0, 400) || t.serverSays(response.status), response.status, null, url);
+/** Answers that were asked for before the part that needs them was there. */
+export class Ahead<T> {
+  #coming = new Map<string, Promise<T>>();
+
+  expect(url: string, answer: Promise<T>): void {
+    answer.catch(() => undefined);
+    this.#coming.set(url, answer);
+  }
+
+  /** Gives an answer once: the next time it would be old. */
+  take(url: string): Promise<T> | undefined {
+    const answer = this.#coming.get(url);
+    this.#coming.delete(url);
+    return answer;
   }
 }
 
+const ahead = new Ahead<Response>();
+
+/** Asks for what a part will ask for as soon as it is there. */
+export const expectData = (url: string): void => ahead.expect(url, fetch(url));
+
+/** What the server said, for a reader. */
+export function failureOf(text: string, status: number, url: string): Failure {
+  try {
+    const { error } = JSON.parse(text) as { error: { message: string; next?: string | null } };
+    return new Failure(error.message, status, error.next ?? null, url);
+  } catch {
+    return new Failure(text.trim().slice(0, 400) || t.serverSays(status), status, null, url);
+  }
+}
+
+export const unreachable = (url: string): Failure => new Failure(t.noServer, 0, t.noServerNext, url);
+
 /** Sends a request and returns its answer, or throws a Failure. */
-export async function ask<T>(url: string, init: RequestInit = {}, decode: Decode<T> = asJson): Promise<T> {
+export async function ask<T>(url: string, init: RequestInit = {}): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(url, init);
+    response = await (ahead.take(url) ?? fetch(url, init));
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    throw new Failure(t.noServer, 0, t.noServerNext, url);
+    throw unreachable(url);
   }
-  if (!response.ok) throw await failureOf(response, url);
-  return decode(response);
+  if (!response.ok) throw failureOf(await response.text().catch(() => ""), response.status, url);
+  return (await response.json()) as T;
 }
+
+const asJson: Load<never> = (url, signal) => ask(url, { signal });
 
 // Small answers are remembered so that going back shows the page at once; it is then refreshed.
 const remembered = new Map<string, unknown>();
@@ -72,7 +106,7 @@ interface State<T> {
 }
 
 /** Loads `url` and again whenever it changes; null loads nothing. */
-export function useData<T>(url: string | null, decode: Decode<T> = asJson): Loaded<T> {
+export function useData<T>(url: string | null, load: Load<T> = asJson): Loaded<T> {
   const [state, setState] = useState<State<T>>(() => ({
     url,
     data: url ? ((remembered.get(url) as T) ?? null) : null,
@@ -86,10 +120,10 @@ export function useData<T>(url: string | null, decode: Decode<T> = asJson): Load
     if (!url) return;
     const stop = new AbortController();
     setState((old) => ({ url, data: (remembered.get(url) as T) ?? old.data, error: null, busy: true }));
-    ask<T>(url, { signal: stop.signal }, decode).then(
+    load(url, stop.signal).then(
       (data) => {
         // Columns of tasks are large; only answers in JSON are kept.
-        if (decode === asJson) remember(url, data);
+        if (load === asJson) remember(url, data);
         setState({ url, data, error: null, busy: false });
       },
       (error: unknown) => {

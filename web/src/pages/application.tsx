@@ -1,7 +1,7 @@
 // An application: its head and tabs, which stay while the tab below loads and changes.
 import { useEffect } from "preact/hooks";
 import type { AppPage } from "../base/api.ts";
-import { OWN, useData, type Failure } from "../base/fetch.ts";
+import { appUrl, useData, type Failure } from "../base/fetch.ts";
 import { watching } from "../base/live.ts";
 import { day } from "../base/time.ts";
 import { count, duration, factor, percent } from "../base/units.ts";
@@ -17,7 +17,7 @@ import { tabKey, TABS } from "./tabs.ts";
 
 export default function Application({ place }: { place: AppPlace }) {
   const { app, tab } = place;
-  const page = useData<AppPage>(`${OWN}/applications/${appKey(app)}/page`);
+  const page = useData<AppPage>(`${appUrl(app)}/page`);
   const name = page.data?.application.name || app.id;
   usePage(titleOf(place, name), crumbsOf(place, name));
   const running = page.data?.application.in_progress ?? false;

@@ -1,7 +1,7 @@
 // One stage: where its tasks lie, what the slow ones have in common, and every task.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { StagePage, SummaryRow, TaskRow } from "../base/api.ts";
-import { ask, Failure, freshness, OWN, useData } from "../base/fetch.ts";
+import { ask, Failure, freshness, stageUrl, tasksUrl, useData } from "../base/fetch.ts";
 import { bytes, count, duration, factor, show, type Unit } from "../base/units.ts";
 import { appKey, appPath, here, setQuery, type AppRef } from "../base/url.ts";
 import { t } from "../base/words.ts";
@@ -11,7 +11,7 @@ import { Icon } from "../parts/icons.tsx";
 import { Empty, ErrorBox, With } from "../parts/states.tsx";
 import type { StageTasks } from "../parts/bars.ts";
 import { asStageTasks } from "../parts/prepare.ts";
-import { Strip, stripUrl } from "../parts/strip.tsx";
+import { Strip } from "../parts/strip.tsx";
 import { Window, type Column } from "../parts/table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Code, CopyButton, Prose } from "../parts/text.tsx";
@@ -19,7 +19,7 @@ import { TimelineView } from "../parts/timeline.tsx";
 import { TimelineLegend } from "../parts/timeline-legend.tsx";
 import { sceneOfStage, type Spot, type View } from "../parts/timeline-model.ts";
 import { stands } from "../parts/quantiles.ts";
-import type { TabProps } from "./tabs.ts";
+import { stageOf, type TabProps } from "./tabs.ts";
 
 interface Ref {
   app: AppRef;
@@ -28,10 +28,11 @@ interface Ref {
 }
 
 export default function StageDetail({ app, rest }: TabProps) {
-  const ref = { app, stage: Number(rest[0]), attempt: Number(rest[1] ?? 0) };
-  const base = `${OWN}/applications/${appKey(app)}/stages/${ref.stage}/${ref.attempt}`;
+  const [stage, attempt] = stageOf({ rest });
+  const ref = { app, stage, attempt };
+  const base = stageUrl(app, ref.stage, ref.attempt);
   const page = useData<StagePage>(base);
-  const tasks = useData<StageTasks>(stripUrl(app, ref.stage, ref.attempt), asStageTasks);
+  const tasks = useData<StageTasks>(tasksUrl(app, ref.stage, ref.attempt), asStageTasks);
   return (
     <>
       <With of={page} rows={10}>

@@ -28,3 +28,6 @@ export function tabKey({ tab, rest }: AppPlace): string {
   if (tab === "stages" && rest[0] !== undefined) return "stage";
   return tab;
 }
+
+/** Id and attempt of the stage that a place shows. */
+export const stageOf = ({ rest }: Pick<AppPlace, "rest">): [number, number] => [Number(rest[0]), Number(rest[1] ?? 0)];

@@ -1,23 +1,27 @@
-// Tasks from the server, made ready beside the page: many of them would hold it up.
-import { Failure } from "../base/fetch.ts";
-import { WORKS, type Bars, type StageTasks, type Work } from "./bars.ts";
+// Tasks from the server, fetched and made ready beside the page: many of them would hold it up.
+import { Ahead, failureOf, unreachable, type Load } from "../base/fetch.ts";
+import type { Bars, StageTasks, Work } from "./bars.ts";
 
 export interface Order {
   id: number;
   work: Work;
-  buffer: ArrayBuffer;
+  url: string;
+}
+
+/** An order that is no longer wanted. */
+export interface Stop {
+  stop: number;
 }
 
 export interface Done {
   id: number;
   result?: unknown;
+  /** The answer was none that can be made ready. */
+  refused?: { text: string; status: number };
+  /** There was no answer. */
+  unreachable?: true;
   error?: string;
 }
-
-/** An answer of this size is ready before a worker has started. */
-const SMALL = 256 * 1024;
-/** One that takes so long to come is larger: the worker starts while it comes. */
-const SOON_MS = 30;
 
 let worker: Worker | null = null;
 let orders = 0;
@@ -37,22 +41,31 @@ function startWorker(): Worker {
   return started;
 }
 
-function order(work: Work, buffer: ArrayBuffer): Promise<Done> {
+function order(work: Work, url: string, signal?: AbortSignal): Promise<Done> {
   worker ??= startWorker();
+  const to = worker;
   const id = (orders += 1);
-  worker.postMessage({ id, work, buffer } satisfies Order, [buffer]);
+  to.postMessage({ id, work, url } satisfies Order);
+  signal?.addEventListener("abort", () => {
+    if (waiting.delete(id)) to.postMessage({ stop: id } satisfies Stop);
+  });
   return new Promise((tell) => waiting.set(id, tell));
 }
 
-async function prepare<T>(work: Work, response: Response): Promise<T> {
-  const early = setTimeout(() => (worker ??= startWorker()), SOON_MS);
-  const buffer = await response.arrayBuffer();
-  clearTimeout(early);
-  if (buffer.byteLength < SMALL) return WORKS[work](buffer) as T;
-  const { result, error } = await order(work, buffer);
-  if (error !== undefined) throw new Failure(error, 0, null, response.url);
-  return result as T;
-}
+const ahead = new Ahead<Done>();
 
-export const asBars = (response: Response): Promise<Bars> => prepare("bars", response);
-export const asStageTasks = (response: Response): Promise<StageTasks> => prepare("stage", response);
+/** Asks for what `prepared` will ask for as soon as its part is there. */
+export const expectTasks = (work: Work, url: string): void => ahead.expect(url, order(work, url));
+
+const prepared =
+  <T>(work: Work): Load<T> =>
+  async (url, signal) => {
+    const done = await (ahead.take(url) ?? order(work, url, signal));
+    if (done.refused) throw failureOf(done.refused.text, done.refused.status, url);
+    if (done.unreachable) throw unreachable(url);
+    if (done.error !== undefined) throw failureOf(done.error, 0, url);
+    return done.result as T;
+  };
+
+export const asBars = prepared<Bars>("bars");
+export const asStageTasks = prepared<StageTasks>("stage");

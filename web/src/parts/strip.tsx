@@ -1,7 +1,7 @@
 // Every task of a stage as a dot, by duration on a logarithmic axis that says so.
-import { OWN, useData } from "../base/fetch.ts";
+import { tasksUrl, useData } from "../base/fetch.ts";
 import { bytes, count, duration } from "../base/units.ts";
-import { appKey, type AppRef } from "../base/url.ts";
+import type { AppRef } from "../base/url.ts";
 import { theme } from "../base/settings.ts";
 import { t } from "../base/words.ts";
 import { axisFrom, axisTo, FAILED, type Bars, type Durations, type StageTasks } from "./bars.ts";
@@ -13,11 +13,8 @@ const HEIGHT = 78;
 const AXIS = 18;
 const PAD = 10;
 
-export const stripUrl = (app: AppRef, stage: number, attempt: number): string =>
-  `${OWN}/applications/${appKey(app)}/stages/${stage}/${attempt}/tasks.columns`;
-
 export function StageStrip({ app, stage, attempt, mark }: { app: AppRef; stage: number; attempt: number; mark?: number | null }) {
-  const tasks = useData<StageTasks>(stripUrl(app, stage, attempt), asStageTasks);
+  const tasks = useData<StageTasks>(tasksUrl(app, stage, attempt), asStageTasks);
   if (tasks.error) return <ErrorBox error={tasks.error} again={tasks.again} />;
   if (!tasks.data) return <div class="strip" aria-busy="true" />;
   return <Strip tasks={tasks.data} mark={mark} title={t.stripTitle(tasks.data.rows, stage)} />;

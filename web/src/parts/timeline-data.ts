@@ -1,7 +1,7 @@
 // Loads a timeline and its bars; of an application whose short tasks the server draws together, again and in detail for the part that is looked at.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Timeline } from "../base/api.ts";
-import { OWN, useData, type Loaded } from "../base/fetch.ts";
+import { ask, OWN, useData, type Loaded } from "../base/fetch.ts";
 import { appKey, type AppRef } from "../base/url.ts";
 import type { Bars } from "./bars.ts";
 import { asBars } from "./prepare.ts";
@@ -35,10 +35,10 @@ export function useTimeline(app: AppRef, by: By, view: View | null): TimelineDat
   const near = <T>(data: T): Near<T> => ({ ...part!, by, data });
   const nearBars = useData<Near<Bars>>(
     range && bars.data?.seen.merged ? `${base}/tasks?${range}` : null,
-    async (response) => near(await asBars(response)),
+    async (url, signal) => near(await asBars(url, signal)),
   ).data;
-  const nearBusy = useData<Near<Busy>>(range && `${base}?${range}`, async (response) =>
-    near(busyOf((await response.json()) as Timeline)),
+  const nearBusy = useData<Near<Busy>>(range && `${base}?${range}`, async (url, signal) =>
+    near(busyOf(await ask<Timeline>(url, { signal }))),
   ).data;
   const whole = useMemo(() => line.data && sceneOf(line.data, by, bars.data), [line.data, bars.data]);
   const scene = useMemo(

@@ -2,7 +2,8 @@
 //!
 //! The length of a JSON header (4 bytes), the header, spaces up to a multiple of four, then the
 //! columns one after the other, each at a multiple of four. The header has `rows` and of each
-//! column `name`, `type` (`u8`, `u32` or `f32`) and `offset`, counted from the end of the header.
+//! column `name`, `type` (`u8`, `u16`, `u32` or `f32`) and `offset`, counted from the end of the
+//! header. Whole numbers are as narrow as all of a column fit; a column of zeros is left out.
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -23,25 +24,28 @@ impl Columns {
         Self { rows, columns: Vec::new(), body: Vec::new() }
     }
 
-    pub fn u8(&mut self, name: &str, values: impl Iterator<Item = u8>) {
-        self.begin(name, "u8");
-        self.body.extend(values);
-    }
-
-    /// Values below 0 become 0, those that do not fit the largest.
-    pub fn u32(&mut self, name: &str, values: impl Iterator<Item = i64>) {
-        self.begin(name, "u32");
-        for value in values {
-            let value = u32::try_from(value.max(0)).unwrap_or(u32::MAX);
-            self.body.extend(value.to_le_bytes());
+    /// Whole numbers. Values below 0 become 0, those that do not fit 32 bits the largest.
+    pub fn whole(&mut self, name: &str, values: impl Iterator<Item = i64>) {
+        let values: Vec<u32> = values.map(|value| u32::try_from(value.max(0)).unwrap_or(u32::MAX)).collect();
+        match values.iter().max() {
+            None | Some(0) => {}
+            Some(..=0xff) => self.put(name, "u8", values.iter().map(|value| [*value as u8])),
+            Some(..=0xffff) => self.put(name, "u16", values.iter().map(|value| (*value as u16).to_le_bytes())),
+            Some(_) => self.put(name, "u32", values.iter().map(|value| value.to_le_bytes())),
         }
     }
 
-    pub fn f32(&mut self, name: &str, values: impl Iterator<Item = i64>) {
-        self.begin(name, "f32");
-        for value in values {
-            self.body.extend((value as f32).to_le_bytes());
+    /// Numbers of any size, of which the first seven digits count.
+    pub fn rough(&mut self, name: &str, values: impl Iterator<Item = i64>) {
+        let values: Vec<f32> = values.map(|value| value as f32).collect();
+        if values.iter().any(|value| *value != 0.0) {
+            self.put(name, "f32", values.iter().map(|value| value.to_le_bytes()));
         }
+    }
+
+    fn put<const N: usize>(&mut self, name: &str, kind: &str, values: impl Iterator<Item = [u8; N]>) {
+        self.begin(name, kind);
+        self.body.extend(values.flatten());
     }
 
     fn begin(&mut self, name: &str, kind: &str) {

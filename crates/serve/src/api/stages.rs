@@ -194,8 +194,8 @@ pub(super) async fn show_tasks(asked: Asked, At(of): At<StageOf>) -> Answer {
 /// For drawing without a parser on the way. The first 4 bytes are the length of a JSON header in
 /// bytes; the header follows, with spaces up to a multiple of 4, then the columns one after the
 /// other, each at a multiple of 4 bytes. All numbers are little-endian. The header has `rows` and
-/// `columns`, each with `name`, `type` (`u8`, `u32` or `f32`) and `offset`, in bytes from the end of
-/// the header; besides `start_ms`, the start of the first task in epoch ms, and `executors`, their
+/// `columns`, each with `name`, `type` (`u8`, `u16`, `u32` or `f32`, as narrow as its values allow)
+/// and `offset`, in bytes from the end of the header; a column of zeros is left out. Besides, `start_ms`, the start of the first task in epoch ms, and `executors`, their
 /// ids by number. The columns: `task` (id), `index`, `executor` (number), `attempt`, `start` (ms
 /// after `start_ms`), `duration` (ms), `gc` (share of the duration in 1/255), `state` (0 running, 1
 /// success, 2 failed, 3 killed), `spill` (1 when it spilled to disk), `bytes` and `rows` (read from
@@ -259,20 +259,10 @@ fn find(app: &Application, id: u32, attempt: u32) -> Result<&Stage, Failure> {
 fn summary(stage: &Stage) -> Vec<SummaryRow> {
     let row = |&(label, unit, metric, always): &(&'static str, &'static str, Metric, bool)| {
         let mut values = stage.tasks.successful_values(metric);
-        values.sort_unstable();
-        let at = |q: f64| model::quantile(&values, q).unwrap_or_default();
-        SummaryRow {
-            label,
-            unit,
-            min: at(0.0),
-            p25: at(0.25),
-            median: at(0.5),
-            p75: at(0.75),
-            p95: at(0.95),
-            max: at(1.0),
-            sum: values.iter().fold(0, |sum: i64, value| sum.saturating_add(*value)),
-            show: always || at(1.0) > 0,
-        }
+        let sum = values.iter().fold(0, |sum: i64, value| sum.saturating_add(*value));
+        let quantiles = model::quantiles(&mut values, [0.0, 0.25, 0.5, 0.75, 0.95, 1.0]);
+        let [min, p25, median, p75, p95, max] = quantiles.unwrap_or_default();
+        SummaryRow { label, unit, min, p25, median, p75, p95, max, sum, show: always || max > 0 }
     };
     ROWS.iter().map(row).collect()
 }
@@ -460,18 +450,18 @@ fn columns(app: &Application, id: u32, attempt: u32) -> Result<Response, Failure
     let records = [Metric::InputRecords, Metric::ShuffleRecordsRead].map(|metric| tasks.values(metric));
     let spilled = tasks.values(Metric::DiskSpillBytes);
     let mut columns = Columns::new(tasks.len());
-    columns.u32("task", rows().map(|row| tasks.id(row)));
-    columns.u32("index", rows().map(|row| i64::from(tasks.index(row))));
-    columns.u32("executor", rows().map(|row| tasks.executor(row) as i64));
-    columns.u8("attempt", rows().map(|row| u8::try_from(tasks.attempt(row)).unwrap_or(u8::MAX)));
-    columns.u32("start", launched.iter().map(|launch| launch - start));
-    columns.u32("duration", durations.iter().copied());
+    columns.whole("task", rows().map(|row| tasks.id(row)));
+    columns.whole("index", rows().map(|row| i64::from(tasks.index(row))));
+    columns.whole("executor", rows().map(|row| tasks.executor(row) as i64));
+    columns.whole("attempt", rows().map(|row| tasks.attempt(row).into()));
+    columns.whole("start", launched.iter().map(|launch| launch - start));
+    columns.whole("duration", durations.iter().copied());
     let share = |row: usize| (gc[row].max(0) * 255 / durations[row].max(1)).min(255);
-    columns.u8("gc", rows().map(|row| u8::try_from(share(row)).unwrap_or(u8::MAX)));
-    columns.u8("state", rows().map(|row| timeline::state(tasks.status(row))));
-    columns.u8("spill", spilled.iter().map(|bytes| u8::from(*bytes > 0)));
-    columns.f32("bytes", rows().map(|row| read[0][row].saturating_add(read[1][row])));
-    columns.f32("rows", rows().map(|row| records[0][row].saturating_add(records[1][row])));
+    columns.whole("gc", rows().map(share));
+    columns.whole("state", rows().map(|row| timeline::state(tasks.status(row)).into()));
+    columns.whole("spill", spilled.iter().map(|bytes| (*bytes > 0).into()));
+    columns.rough("bytes", rows().map(|row| read[0][row].saturating_add(read[1][row])));
+    columns.rough("rows", rows().map(|row| records[0][row].saturating_add(records[1][row])));
     let executors: Vec<String> = app.executors.iter().map(|e| one_line(&e.id)).collect();
     let more = [("start_ms".to_owned(), start.into()), ("executors".to_owned(), executors.into())];
     Ok(columns.answer(more.into_iter().collect()))

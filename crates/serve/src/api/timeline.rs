@@ -438,15 +438,15 @@ fn tasks(opened: &Opened, window: &Window) -> Result<Response, Failure> {
         bars = merged(&bars, window.pixel_ms());
     }
     let mut columns = Columns::new(bars.len());
-    columns.u32("lane", bars.iter().map(|b| i64::from(b.lane)));
-    columns.u32("row", bars.iter().map(|b| i64::from(b.row)));
-    columns.u32("start", bars.iter().map(|b| b.from - window.start_ms));
-    columns.u32("length", bars.iter().map(|b| b.to - b.from));
-    columns.u8("gc", bars.iter().map(|b| b.gc));
-    columns.u8("state", bars.iter().map(|b| b.state));
-    columns.u32("stage", bars.iter().map(|b| i64::from(b.stage)));
-    columns.u32("task", bars.iter().map(|b| b.task));
-    columns.u8("slowest", bars.iter().map(|b| u8::from(b.slowest)));
+    columns.whole("lane", bars.iter().map(|b| i64::from(b.lane)));
+    columns.whole("row", bars.iter().map(|b| i64::from(b.row)));
+    columns.whole("start", bars.iter().map(|b| b.from - window.start_ms));
+    columns.whole("length", bars.iter().map(|b| b.to - b.from));
+    columns.whole("gc", bars.iter().map(|b| b.gc.into()));
+    columns.whole("state", bars.iter().map(|b| b.state.into()));
+    columns.whole("stage", bars.iter().map(|b| i64::from(b.stage)));
+    columns.whole("task", bars.iter().map(|b| b.task));
+    columns.whole("slowest", bars.iter().map(|b| b.slowest.into()));
     let keys = opened.app().stages.iter().map(|stage| serde_json::json!([stage.id, stage.attempt]));
     let more = [
         ("tasks".to_owned(), total.into()),

@@ -179,8 +179,7 @@ fn gc(stage: &Stage, slow: &[usize], rest: &[usize]) -> Option<Difference> {
 
 fn median(values: &[i64], rows: &[usize]) -> i64 {
     let mut of_rows: Vec<i64> = rows.iter().map(|&row| values[row]).collect();
-    of_rows.sort_unstable();
-    model::quantile(&of_rows, 0.5).unwrap_or_default()
+    model::quantiles(&mut of_rows, [0.5]).unwrap_or_default()[0]
 }
 
 fn unit(metric: Metric) -> &'static str {
