@@ -162,6 +162,9 @@ await context.addInitScript(watch);
 const page = await context.newPage();
 const tools = await context.newCDPSession(page);
 tell("tasks", tasks);
+// The start of the browser itself is not the page's.
+await page.goto(URL_);
+await page.waitForSelector("table");
 await open(page, tools, `${path}/-/stages/${stage}/${attempt}`, "");
 await measure(page, tools, "", panAndZoom);
 await measure(page, tools, "table_", jumpThroughTable);

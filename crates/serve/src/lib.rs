@@ -59,6 +59,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate};
 
 /// What is served, and to whom.
 #[derive(Clone, Debug)]
@@ -94,6 +95,12 @@ async fn ready(State(history): State<Arc<dyn History>>) -> (StatusCode, &'static
     }
 }
 
+/// All but what is as small as it gets: columns of numbers, each as narrow as they allow.
+fn compression() -> CompressionLayer<impl Predicate> {
+    let is_worth_it = DefaultPredicate::new().and(NotForContentType::const_new(api::COLUMNS));
+    CompressionLayer::new().gzip(true).quality(CompressionLevel::Fastest).compress_when(is_worth_it)
+}
+
 /// Bytes of a form.
 const FORM_BYTES: usize = 16 << 10;
 
@@ -123,5 +130,5 @@ pub fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(guard, guard::check))
         .layer(middleware::from_fn(figures::measure))
         .layer(middleware::from_fn(spans::of_request))
-        .layer(CompressionLayer::new().gzip(true).quality(CompressionLevel::Fastest))
+        .layer(compression())
 }

@@ -61,30 +61,31 @@ const ahead = new Ahead<Response>();
 /** Asks for what a part will ask for as soon as it is there. */
 export const expectData = (url: string): void => ahead.expect(url, fetch(url));
 
-/** What the server said, for a reader. */
-export function failureOf(text: string, status: number, url: string): Failure {
+async function failureOf(response: Response, url: string): Promise<Failure> {
+  const text = await response.text().catch(() => "");
   try {
     const { error } = JSON.parse(text) as { error: { message: string; next?: string | null } };
-    return new Failure(error.message, status, error.next ?? null, url);
+    return new Failure(error.message, response.status, error.next ?? null, url);
   } catch {
-    return new Failure(text.trim().slice(0, 400) || t.serverSays(status), status, null, url);
+    return new Failure(text.trim().slice(0, 400) || t.serverSays(response.status), response.status, null, url);
   }
 }
 
-export const unreachable = (url: string): Failure => new Failure(t.noServer, 0, t.noServerNext, url);
-
 /** Sends a request and returns its answer, or throws a Failure. */
-export async function ask<T>(url: string, init: RequestInit = {}): Promise<T> {
+export async function answerOf(url: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
   try {
     response = await (ahead.take(url) ?? fetch(url, init));
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    throw unreachable(url);
+    throw new Failure(t.noServer, 0, t.noServerNext, url);
   }
-  if (!response.ok) throw failureOf(await response.text().catch(() => ""), response.status, url);
-  return (await response.json()) as T;
+  if (!response.ok) throw await failureOf(response, url);
+  return response;
 }
+
+/** As `answerOf`, what is in it. */
+export const ask = async <T>(url: string, init: RequestInit = {}): Promise<T> => (await answerOf(url, init)).json() as Promise<T>;
 
 const asJson: Load<never> = (url, signal) => ask(url, { signal });
 

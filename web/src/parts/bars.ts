@@ -187,13 +187,23 @@ const WORTH = 0.7;
 function levelsOf(finest: Level): Level[] {
   const levels = [finest];
   let last = finest;
-  for (let ms = 2; longestRow(last) > FEW && ms < 2 ** 31; ms *= 2) {
+  for (let ms = firstMs(finest); longestRow(last) > FEW && ms < 2 ** 31; ms *= 2) {
     const next = coarser(last, ms);
     if (next.from.length > last.from.length * WORTH) continue;
     levels.push(next);
     last = next;
   }
   return levels;
+}
+
+/** The first level that may be worth it: so many bars must be shorter. */
+function firstMs({ from, to, bar }: Level): number {
+  const shorter = new Uint32Array(33);
+  for (let k = 0; k < from.length; k++) shorter[bar[k] === MANY ? 0 : 32 - Math.clz32(to[k]! - from[k]!)]! += 1;
+  let sum = shorter[0]!;
+  let bits = 1;
+  while (bits < 31 && (sum += shorter[bits]!) < from.length * (1 - WORTH)) bits += 1;
+  return 2 ** bits;
 }
 
 const longestRow = ({ rowStart }: Level): number => {
@@ -277,9 +287,14 @@ function durationsOf(lengths: Uint32Array, state: Uint8Array): Durations | null 
 function usedLanes(columns: Columns<StripHeader>): { names: string[]; lane: Uint32Array } {
   const all = columns.header.executors ?? [];
   const executor = columns.u32("executor");
-  const used = [...new Set(executor)].sort((a, b) => (all[a] ?? "").localeCompare(all[b] ?? "", "en", { numeric: true }));
-  const place = new Map(used.map((from, to) => [from, to]));
-  return { names: used.map((i) => all[i] ?? String(i)), lane: executor.map((i) => place.get(i)!) };
+  let most = 0;
+  for (const one of executor) most = Math.max(most, one);
+  const place = new Uint32Array(most + 1);
+  for (const one of executor) place[one] = 1;
+  const used = [...place.keys()].filter((one) => place[one] === 1 && executor.length > 0);
+  used.sort((a, b) => (all[a] ?? "").localeCompare(all[b] ?? "", "en", { numeric: true }));
+  used.forEach((from, to) => (place[from] = to));
+  return { names: used.map((i) => all[i] ?? String(i)), lane: executor.map((i) => place[i]!) };
 }
 
 /** Each task takes the first row of its executor that is free. */

@@ -1,27 +1,23 @@
-// Tasks from the server, fetched and made ready beside the page: many of them would hold it up.
-import { Ahead, failureOf, unreachable, type Load } from "../base/fetch.ts";
+// Tasks from the server, made ready beside the page: many of them would hold it up.
+import { Ahead, answerOf, Failure, type Load } from "../base/fetch.ts";
 import type { Bars, StageTasks, Work } from "./bars.ts";
 
 export interface Order {
   id: number;
   work: Work;
-  url: string;
-}
-
-/** An order that is no longer wanted. */
-export interface Stop {
-  stop: number;
+  buffer: ArrayBuffer;
 }
 
 export interface Done {
   id: number;
   result?: unknown;
-  /** The answer was none that can be made ready. */
-  refused?: { text: string; status: number };
-  /** There was no answer. */
-  unreachable?: true;
   error?: string;
 }
+
+/** An answer of this size is ready before a worker has started. */
+const SMALL = 256 * 1024;
+/** One that takes so long to come is larger: the worker starts while it comes. */
+const SOON_MS = 30;
 
 let worker: Worker | null = null;
 let orders = 0;
@@ -41,31 +37,33 @@ function startWorker(): Worker {
   return started;
 }
 
-function order(work: Work, url: string, signal?: AbortSignal): Promise<Done> {
+function order(work: Work, buffer: ArrayBuffer): Promise<Done> {
   worker ??= startWorker();
-  const to = worker;
   const id = (orders += 1);
-  to.postMessage({ id, work, url } satisfies Order);
-  signal?.addEventListener("abort", () => {
-    if (waiting.delete(id)) to.postMessage({ stop: id } satisfies Stop);
-  });
+  worker.postMessage({ id, work, buffer } satisfies Order, [buffer]);
   return new Promise((tell) => waiting.set(id, tell));
 }
 
-const ahead = new Ahead<Done>();
+async function prepare(work: Work, url: string, signal?: AbortSignal): Promise<unknown> {
+  const early = setTimeout(() => (worker ??= startWorker()), SOON_MS);
+  const buffer = await answerOf(url, { signal })
+    .then((response) => response.arrayBuffer())
+    .finally(() => clearTimeout(early));
+  if (buffer.byteLength < SMALL) return (await import("./bars.ts")).WORKS[work](buffer);
+  const { result, error } = await order(work, buffer);
+  if (error !== undefined) throw new Failure(error, 0, null, url);
+  return result;
+}
 
-/** Asks for what `prepared` will ask for as soon as its part is there. */
-export const expectTasks = (work: Work, url: string): void => ahead.expect(url, order(work, url));
+const ahead = new Ahead<unknown>();
+
+/** Asks for what a part will ask for as soon as it is there. */
+export const expectTasks = (work: Work, url: string): void => ahead.expect(url, prepare(work, url));
 
 const prepared =
   <T>(work: Work): Load<T> =>
-  async (url, signal) => {
-    const done = await (ahead.take(url) ?? order(work, url, signal));
-    if (done.refused) throw failureOf(done.refused.text, done.refused.status, url);
-    if (done.unreachable) throw unreachable(url);
-    if (done.error !== undefined) throw failureOf(done.error, 0, url);
-    return done.result as T;
-  };
+  (url, signal) =>
+    (ahead.take(url) ?? prepare(work, url, signal)) as Promise<T>;
 
 export const asBars = prepared<Bars>("bars");
 export const asStageTasks = prepared<StageTasks>("stage");

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 /// Media type of the answer.
-pub(super) const KIND: &str = "application/vnd.lakescope.columns";
+pub(crate) const KIND: &str = "application/vnd.lakescope.columns";
 
 /// Columns on their way out.
 pub(super) struct Columns {

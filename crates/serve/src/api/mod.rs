@@ -24,6 +24,7 @@ mod streams;
 mod timeline;
 pub(crate) mod tools;
 
+pub(crate) use columns::KIND as COLUMNS;
 pub(crate) use events::Listeners;
 pub(crate) use openapi::shapes;
 
