@@ -30,6 +30,7 @@
 //!
 //! What it never does: read logs, keep state, know the command line or the environment.
 
+mod answers;
 mod api;
 mod busy;
 mod clock;
@@ -113,6 +114,7 @@ pub fn router(app: App) -> Router {
         .with_state(Arc::clone(&guard));
     let mcp = mcp::over_http(Arc::clone(&app.history));
     let few_uploads = middleware::from_fn_with_state(busy::Uploads::default(), busy::uploads);
+    let kept = middleware::from_fn_with_state(answers::Answers::new(Arc::clone(&app.history)), answers::of);
     let pages_api = api::router().layer(few_uploads).layer(middleware::map_response(busy::retry_after));
     Router::new()
         .nest_service("/mcp", mcp)
@@ -120,7 +122,7 @@ pub fn router(app: App) -> Router {
         .route("/ready", get(ready))
         .route("/metrics", get(figures::show))
         .merge(pages::router())
-        .nest("/api/v1", spark_rest::router())
+        .nest("/api/v1", spark_rest::router().layer(kept))
         .nest("/api/lakescope/v1", pages_api)
         .with_state(app.history)
         .merge(login)

@@ -18,6 +18,7 @@ mod times;
 
 pub(crate) use tasks::{error_message, locality};
 
+use crate::answers::Lasting;
 use crate::params::Params;
 use crate::{History, Opened};
 use axum::Router;
@@ -27,7 +28,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use errors::Failure;
 use model::Application;
-
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -104,10 +104,15 @@ fn resource(
 ) -> Result<Response, Failure> {
     let opened = history.open(id, attempt).map_err(|why| Failure::internal(&why))?;
     let opened = opened.ok_or_else(|| Failure::no_such_app(id, attempt))?;
-    match rest {
+    let mut answer = match rest {
         ["sql", path @ ..] => of_sql(history, (id, attempt), &opened, path, params),
         _ => of_application(opened.app(), rest, params),
+    }?;
+    // What still runs has times that grow while nobody writes to its log.
+    if opened.app().ended_ms.is_some() {
+        answer.extensions_mut().insert(Lasting);
     }
+    Ok(answer)
 }
 
 fn of_sql(
