@@ -12,10 +12,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("read", &["model"]),
     ("diagnose", &["model"]),
+    ("run", &[]),
     ("store", &["model"]),
     ("serve", &["model", "read", "diagnose", "store"]),
     ("lakescope", &["model", "read", "diagnose", "store", "serve"]),
-    ("testkit", &["model", "read", "diagnose"]),
+    ("testkit", &["model", "read", "diagnose", "run"]),
     ("start", &[]),
     ("xtask", &["model", "read", "diagnose", "testkit", "start"]),
 ];

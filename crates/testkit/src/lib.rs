@@ -11,6 +11,7 @@ pub mod logs;
 pub mod rename;
 pub mod serving;
 pub mod spark_history;
+pub mod worlds;
 
 use std::path::{Path, PathBuf};
 

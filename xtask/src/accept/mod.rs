@@ -12,6 +12,7 @@ mod load;
 mod mcp;
 mod model;
 mod rest;
+mod simulate;
 mod speed;
 mod stores;
 
@@ -123,6 +124,12 @@ const LINES: &[Line] = &[
         name: "browser-history",
         about: "the pages in a real browser [folder for screenshots]",
         run: browser::run,
+        when: When::Always,
+    },
+    Line {
+        name: "simulate",
+        about: "runs in random worlds: 100,000 seeds, a restart after every step [seeds]",
+        run: simulate::run,
         when: When::Always,
     },
     Line {

@@ -1,0 +1,7 @@
+//! The engine's core, and processes of this machine, through their public interfaces.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A test that cannot go on should stop.
+mod cases;
+mod local;
+mod quartz;
+mod simulate;
+mod world;
