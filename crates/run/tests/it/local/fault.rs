@@ -58,10 +58,11 @@ fn on_a_full_disk_nothing_runs() {
 #[test]
 fn a_result_is_kept_when_the_disk_runs_full_meanwhile() {
     let world = World::new();
-    let Some(shim) = shim_behind(&world, &tmpfs("64k"), "cp $1/exit.json $1/stdout $2") else { return };
+    let Some(shim) = shim_behind(&world, &tmpfs("64k"), "cp $1/stdout $2 && cp $1/exit.json $2") else { return };
     let launch = script(world.path(), "head -c 500000 /dev/zero; exit 7");
     local::launch(&shim, &world.attempt(), &launch).unwrap();
-    eventually("the result", || world.text("exit.json").ends_with('}') && world.path().join("stdout").exists());
+    // Copied last.
+    eventually("the result", || world.text("exit.json").ends_with('}'));
     let exit: Exit = serde_json::from_str(&world.text("exit.json")).unwrap();
     assert_eq!((exit.how, exit.stdout.bytes), (How::Code(7), 500_000));
     let error = exit.log_error.unwrap();
