@@ -84,6 +84,23 @@ test("what one sees can be sent as a link", async () => {
   assert.equal(await other.page.getByRole("searchbox").inputValue(), "parquet");
 });
 
+test("a timeline that is zoomed stands in its page's address, and in no other's", async () => {
+  const app = await findApp((a) => a.worst?.id === "SKEW_KEY", "with key skew");
+  const { page } = await visit(`${pathOf(app)}/-/stages/${await stageOf(app)}/0`);
+  await settled(page);
+  await page.locator(".timeline canvas").first().waitFor();
+  await page.keyboard.press("w");
+  await page.waitForURL(/[?&]from=\d+.*[?&]to=\d+/);
+  const other = await visit(new URL(page.url()).pathname + new URL(page.url()).search);
+  await other.page.locator(".timeline canvas").first().waitFor();
+  await other.page.keyboard.press("w");
+  await other.page.waitForURL((url) => url.search !== new URL(page.url()).search);
+  await other.page.keyboard.press("w");
+  await other.page.locator(".tabs a").first().click();
+  await other.page.waitForTimeout(600);
+  assert.equal(new URL(other.page.url()).search, "");
+});
+
 test("a log that is dropped becomes an application", async () => {
   const { page, errors } = await visit("/");
   await settled(page);

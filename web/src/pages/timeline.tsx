@@ -1,5 +1,5 @@
 // What ran where and when, and when nothing ran.
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { clock } from "../base/time.ts";
 import { count, duration } from "../base/units.ts";
 import { appPath, here, setQuery, type AppRef } from "../base/url.ts";
@@ -10,27 +10,10 @@ import { BarFacts, TimelineView } from "../parts/timeline.tsx";
 import { useTimeline, type By } from "../parts/timeline-data.ts";
 import { TimelineLegend } from "../parts/timeline-legend.tsx";
 import type { Scene, Spot, View } from "../parts/timeline-model.ts";
+import { useView } from "../parts/view.ts";
 import type { TabProps } from "./tabs.ts";
 
 const KINDS: By[] = ["executor", "stage", "host"];
-
-/** The part looked at stands in the address once it has rested. */
-function useView(): [View | null, (view: View | null) => void] {
-  const { query } = here.value;
-  const from = Number(query.get("from"));
-  const to = Number(query.get("to"));
-  const [view, setView] = useState<View | null>(to > from ? { from, to } : null);
-  const timer = useRef(0);
-  const set = (next: View | null) => {
-    setView(next);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(
-      () => setQuery({ from: next ? String(Math.round(next.from)) : null, to: next ? String(Math.round(next.to)) : null }),
-      300,
-    ) as unknown as number;
-  };
-  return [view, set];
-}
 
 export default function TimelinePage({ app }: TabProps) {
   const asked = here.value.query.get("by") as By | null;
