@@ -123,6 +123,8 @@ export function useData<T>(url: string | null, load: Load<T> = asJson): Loaded<T
     setState((old) => ({ url, data: (remembered.get(url) as T) ?? old.data, error: null, busy: true }));
     load(url, stop.signal).then(
       (data) => {
+        // What was asked for ahead comes all the same.
+        if (stop.signal.aborted) return;
         // Columns of tasks are large; only answers in JSON are kept.
         if (load === asJson) remember(url, data);
         setState({ url, data, error: null, busy: false });

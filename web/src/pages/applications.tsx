@@ -1,7 +1,7 @@
 // Which applications were slow, costly or wasteful, and which need a person now?
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { AppList, AppPage, AppRow } from "../base/api.ts";
-import { ask, OWN, useData } from "../base/fetch.ts";
+import { appUrl, ask, OWN, useData } from "../base/fetch.ts";
 import { change } from "../base/live.ts";
 import { bytes, count, duration, factor, percent } from "../base/units.ts";
 import { appKey, appPath, here, setQuery } from "../base/url.ts";
@@ -403,7 +403,7 @@ function Picked({ apps }: { apps: AppRow[] }) {
 }
 
 function AppPeek({ app }: { app: AppRow }) {
-  const page = useData<AppPage>(`${OWN}/applications/${appKey(app)}/page`).data;
+  const page = useData<AppPage>(`${appUrl(app)}/page`).data;
   const mine = page?.application.id === app.id ? page : null;
   const idle = idleMs(app);
   const first = mine?.chapters[0];

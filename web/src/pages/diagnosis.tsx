@@ -1,9 +1,9 @@
 // What cost the time, how sure is that, what to change, what will it save?
 import { useEffect, useState } from "preact/hooks";
 import type { AppPage, Chapter, EvidenceLine, Finding, Remedy, StagePage } from "../base/api.ts";
-import { OWN, useData, type Loaded } from "../base/fetch.ts";
+import { type Loaded, stageUrl, useData } from "../base/fetch.ts";
 import { duration, factor, show } from "../base/units.ts";
-import { appKey, appPath, here, setQuery, type AppRef } from "../base/url.ts";
+import { appPath, here, setQuery, type AppRef } from "../base/url.ts";
 import { t } from "../base/words.ts";
 import { Card, rankClass, Sure } from "../parts/bits.tsx";
 import { Budget } from "../parts/budget.tsx";
@@ -310,7 +310,7 @@ const TELLING = [
 
 /** Spark's own summary of the stage, with the column that shows the trouble. */
 function StageSummary({ app, stage, attempt }: { app: AppRef; stage: number; attempt: number }) {
-  const loaded = useData<StagePage>(`${OWN}/applications/${appKey(app)}/stages/${stage}/${attempt}`);
+  const loaded = useData<StagePage>(stageUrl(app, stage, attempt));
   const all = (loaded.data?.summary ?? []).filter((r) => r.show && r.max);
   const rows = TELLING.flatMap((pattern) => all.filter((r) => pattern.test(r.label)).slice(0, 1));
   if (!rows.length) return null;

@@ -1,7 +1,7 @@
 // Settings: first only what differs, the rest on demand.
 import { useMemo } from "preact/hooks";
 import type { AppList, AppRow, Setting } from "../base/api.ts";
-import { OWN, SPARK, useData } from "../base/fetch.ts";
+import { appUrl, OWN, SPARK, useData } from "../base/fetch.ts";
 import type { SparkEnvironment } from "../base/spark.ts";
 import { clock, day } from "../base/time.ts";
 import { count } from "../base/units.ts";
@@ -20,7 +20,7 @@ interface Differences {
 export default function Environment({ app, page }: TabProps) {
   const { query } = here.value;
   const against = query.get("against") ?? "defaults";
-  const differences = useData<Differences>(`${OWN}/applications/${appKey(app)}/settings?against=${encodeURIComponent(against)}`);
+  const differences = useData<Differences>(`${appUrl(app)}/settings?against=${encodeURIComponent(against)}`);
   const all = useData<SparkEnvironment>(`${SPARK}/applications/${appKey(app)}/environment`);
   const q = (query.get("q") ?? "").toLowerCase();
   return (

@@ -1,6 +1,6 @@
 // Which action took the time, and when did nothing run between two of them?
 import { useMemo } from "preact/hooks";
-import { OWN, SPARK, useData } from "../base/fetch.ts";
+import { appUrl, SPARK, useData } from "../base/fetch.ts";
 import type { Timeline } from "../base/api.ts";
 import type { SparkJob, SparkStage } from "../base/spark.ts";
 import { clock, sparkTime } from "../base/time.ts";
@@ -31,7 +31,7 @@ const jobLine = (job: SparkJob, now: number): JobLine => {
 export default function Jobs({ app }: TabProps) {
   const jobs = useData<SparkJob[]>(`${SPARK}/applications/${appKey(app)}/jobs`);
   const stages = useData<SparkStage[]>(`${SPARK}/applications/${appKey(app)}/stages`);
-  const line = useData<Timeline>(`${OWN}/applications/${appKey(app)}/timeline?by=executor&pixels=1200`);
+  const line = useData<Timeline>(`${appUrl(app)}/timeline?by=executor&pixels=1200`);
   return (
     <With of={jobs} rows={8}>
       {(list) =>

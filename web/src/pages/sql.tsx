@@ -1,8 +1,8 @@
 // One query: which operator took the time, and did it do more work than needed?
 import type { SqlPage } from "../base/api.ts";
-import { OWN, useData } from "../base/fetch.ts";
+import { appUrl, useData } from "../base/fetch.ts";
 import { bytes, duration, percent } from "../base/units.ts";
-import { appKey, appPath, type AppRef } from "../base/url.ts";
+import { appPath, type AppRef } from "../base/url.ts";
 import { t } from "../base/words.ts";
 import { Fact, FindingList, Moment, StatusPill } from "../parts/bits.tsx";
 import { Empty, With } from "../parts/states.tsx";
@@ -10,7 +10,7 @@ import PlanView from "../parts/plan.tsx";
 import type { TabProps } from "./tabs.ts";
 
 export default function SqlDetail({ app, rest }: TabProps) {
-  const page = useData<SqlPage>(`${OWN}/applications/${appKey(app)}/sql/${encodeURIComponent(rest[0]!)}`);
+  const page = useData<SqlPage>(`${appUrl(app)}/sql/${encodeURIComponent(rest[0]!)}`);
   return (
     <With of={page} rows={12}>
       {(sql) => <Query app={app} sql={sql} />}

@@ -1,9 +1,9 @@
 // Which query took the time?
 import { useMemo } from "preact/hooks";
 import type { SqlRow } from "../base/api.ts";
-import { OWN, useData } from "../base/fetch.ts";
+import { appUrl, useData } from "../base/fetch.ts";
 import { bytes, count, duration } from "../base/units.ts";
-import { appKey, appPath, here, setQuery, type AppRef } from "../base/url.ts";
+import { appPath, here, setQuery, type AppRef } from "../base/url.ts";
 import { t } from "../base/words.ts";
 import { FindingDots, Filter, Moment, ShareBar, StatusWord } from "../parts/bits.tsx";
 import { figureColumn, momentColumn } from "../parts/columns.tsx";
@@ -13,7 +13,7 @@ import { Table, type Column } from "../parts/table.tsx";
 import type { TabProps } from "./tabs.ts";
 
 export default function SqlList({ app, page }: TabProps) {
-  const list = useData<SqlRow[]>(`${OWN}/applications/${appKey(app)}/sql`);
+  const list = useData<SqlRow[]>(`${appUrl(app)}/sql`);
   return (
     <With of={list} rows={8}>
       {(rows) =>

@@ -17,9 +17,9 @@ import { Dialog } from "../parts/dialog.tsx";
 import { Code, CopyButton, Prose } from "../parts/text.tsx";
 import { TimelineView } from "../parts/timeline.tsx";
 import { TimelineLegend } from "../parts/timeline-legend.tsx";
-import { sceneOfStage, type Spot, type View } from "../parts/timeline-model.ts";
+import { sceneOfStage, type Spot } from "../parts/timeline-model.ts";
 import { stands } from "../parts/quantiles.ts";
-import { useView } from "../parts/view.ts";
+import { partOf, useView } from "../parts/view.ts";
 import { stageOf, type TabProps } from "./tabs.ts";
 
 interface Ref {
@@ -250,7 +250,6 @@ const StripCard = ({ tasks }: { tasks: StageTasks }) => (
 function TaskTimeline({ tasks, at }: { tasks: StageTasks; at: Ref }) {
   const scene = useMemo(() => sceneOfStage(tasks, at.stage, at.attempt), [tasks]);
   const [view, setView] = useView();
-  const show = (next: View) => setView(next.to - next.from >= scene.span * 0.999 ? null : next);
   const choose = (spot: Spot | null) => setQuery({ task: spot && String(spot.bars.task[spot.i]) });
   return (
     <Card
@@ -261,7 +260,7 @@ function TaskTimeline({ tasks, at }: { tasks: StageTasks; at: Ref }) {
       right={<TimelineLegend scene={scene} />}
     >
       <div class="stack">
-        <TimelineView scene={scene} full view={view} onView={show} onSelect={choose} tasks={tasks.rows} most={420} />
+        <TimelineView scene={scene} full view={view} onView={(next) => setView(partOf(next, scene.span))} onSelect={choose} tasks={tasks.rows} most={420} />
         <Help>{t.timelineHelp}</Help>
       </div>
     </Card>

@@ -1,8 +1,7 @@
 // Does each stream keep up with its source?
 import { useMemo } from "preact/hooks";
-import { OWN, useData } from "../base/fetch.ts";
+import { appUrl, useData } from "../base/fetch.ts";
 import { count, duration, factor } from "../base/units.ts";
-import { appKey } from "../base/url.ts";
 import type { Maybe } from "../base/api.ts";
 import { t } from "../base/words.ts";
 import { Card, Help, Moment } from "../parts/bits.tsx";
@@ -40,7 +39,7 @@ interface Stream {
 }
 
 export default function Streaming({ app }: TabProps) {
-  const list = useData<Stream[]>(`${OWN}/applications/${appKey(app)}/streams`);
+  const list = useData<Stream[]>(`${appUrl(app)}/streams`);
   return (
     <>
       <With of={list} rows={8}>

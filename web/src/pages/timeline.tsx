@@ -10,7 +10,7 @@ import { BarFacts, TimelineView } from "../parts/timeline.tsx";
 import { useTimeline, type By } from "../parts/timeline-data.ts";
 import { TimelineLegend } from "../parts/timeline-legend.tsx";
 import type { Scene, Spot, View } from "../parts/timeline-model.ts";
-import { useView } from "../parts/view.ts";
+import { partOf, useView } from "../parts/view.ts";
 import type { TabProps } from "./tabs.ts";
 
 const KINDS: By[] = ["executor", "stage", "host"];
@@ -21,7 +21,7 @@ export default function TimelinePage({ app }: TabProps) {
   const [view, setView] = useView();
   const { line, bars, scene } = useTimeline(app, by, view);
   const [selected, setSelected] = useState<Spot | null>(null);
-  const show = (next: View) => setView(scene && next.to - next.from >= scene.span * 0.999 ? null : next);
+  const show = (next: View) => setView(scene && partOf(next, scene.span));
   // Kept while the view moves: a drag must not draw these lists again.
   const lists = useMemo(
     () =>

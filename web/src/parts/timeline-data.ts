@@ -1,8 +1,8 @@
 // Loads a timeline and its bars; of an application whose short tasks the server draws together, again and in detail for the part that is looked at.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Timeline } from "../base/api.ts";
-import { ask, OWN, useData, type Loaded } from "../base/fetch.ts";
-import { appKey, type AppRef } from "../base/url.ts";
+import { appUrl, ask, type Loaded, useData } from "../base/fetch.ts";
+import type { AppRef } from "../base/url.ts";
 import type { Bars } from "./bars.ts";
 import { asBars } from "./prepare.ts";
 import { busyOf, covers, sceneOf, type Busy, type Part, type Scene, type View } from "./timeline-model.ts";
@@ -23,7 +23,7 @@ interface TimelineData {
 type Near<T> = Part<T> & { by: By };
 
 export function useTimeline(app: AppRef, by: By, view: View | null): TimelineData {
-  const base = `${OWN}/applications/${appKey(app)}/timeline`;
+  const base = `${appUrl(app)}/timeline`;
   const line = useData<Timeline>(`${base}?by=${by}&pixels=${PIXELS}`);
   const bars = useData<Bars>(`${base}/tasks?by=${by}&pixels=${PIXELS}`, asBars);
   const part = usePart(view);

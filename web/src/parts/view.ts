@@ -3,6 +3,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { here, setQuery } from "../base/url.ts";
 import type { View } from "./timeline-model.ts";
 
+/** What is shown, or null when it is all but the whole. */
+export const partOf = (view: View, span: number): View | null => (view.to - view.from >= span * 0.999 ? null : view);
+
 /** The part looked at stands in the address once it has rested. */
 export function useView(): [View | null, (view: View | null) => void] {
   const { query } = here.value;
