@@ -41,8 +41,10 @@ pub mod rule;
 pub mod slices;
 mod states;
 mod step;
+mod task_run;
 
 pub use graph::{Dependency, Graph, GraphError, Kind, Parent, Retry, RunIf, Task};
 pub use rule::Stop;
 pub use states::{Class, Code, CodeType, End, LifeCycle, Outcome, QueueCode};
-pub use step::{Effect, Ended, Epoch, Input, Launch, Limits, Run, Step, TaskRun, Transition};
+pub use step::{Effect, Ended, Epoch, Input, Launch, Limits, Run, Step, Transition};
+pub use task_run::TaskRun;

@@ -8,7 +8,8 @@
 use crate::graph::Graph;
 use crate::rule::Stop;
 use crate::states::{End, LifeCycle};
-use crate::step::{Changed, Epoch, Limits, Place, Run, TaskRun, Timer};
+use crate::step::{Changed, Epoch, Limits, Run};
+use crate::task_run::{Place, TaskRun, Timer};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
