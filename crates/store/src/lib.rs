@@ -37,7 +37,7 @@
 //! | in the data directory | what it is |
 //! | --- | --- |
 //! | `lock` | held while a process has a [`Store`] open: two never share a directory |
-//! | `lakescope.db` | SQLite: heads, tokens, the audit log; what was done to it is on the disk |
+//! | `lakescope.db` | SQLite: heads, tokens, the audit log; tokens and the audit log are on the disk when a call returns |
 //! | `lakescope.migrating` | held while the database is opened, so that its tables are made once |
 //! | `applications/` | one file an application; may be deleted at any time |
 //!

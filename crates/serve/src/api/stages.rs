@@ -195,7 +195,8 @@ pub(super) async fn show_tasks(asked: Asked, At(of): At<StageOf>) -> Answer {
 /// bytes; the header follows, with spaces up to a multiple of 4, then the columns one after the
 /// other, each at a multiple of 4 bytes. All numbers are little-endian. The header has `rows` and
 /// `columns`, each with `name`, `type` (`u8`, `u16`, `u32` or `f32`, as narrow as its values allow)
-/// and `offset`, in bytes from the end of the header; a column of zeros is left out. Besides, `start_ms`, the start of the first task in epoch ms, and `executors`, their
+/// and `offset`, in bytes from the end of the header; a column of zeros is left out.
+/// The header also has `start_ms`, the start of the first task in epoch ms, and `executors`, their
 /// ids by number. The columns: `task` (id), `index`, `executor` (number), `attempt`, `start` (ms
 /// after `start_ms`), `duration` (ms), `gc` (share of the duration in 1/255), `state` (0 running, 1
 /// success, 2 failed, 3 killed), `spill` (1 when it spilled to disk), `bytes` and `rows` (read from

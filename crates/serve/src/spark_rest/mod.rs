@@ -104,10 +104,11 @@ fn resource(
 ) -> Result<Response, Failure> {
     let opened = history.open(id, attempt).map_err(|why| Failure::internal(&why))?;
     let opened = opened.ok_or_else(|| Failure::no_such_app(id, attempt))?;
-    let mut answer = match rest {
-        ["sql", path @ ..] => of_sql(history, (id, attempt), &opened, path, params),
-        _ => of_application(opened.app(), rest, params),
-    }?;
+    // Plans come from the log once more, which may not be readable just now.
+    if let ["sql", path @ ..] = rest {
+        return of_sql(history, (id, attempt), &opened, path, params);
+    }
+    let mut answer = of_application(opened.app(), rest, params)?;
     // What still runs has times that grow while nobody writes to its log.
     if opened.app().ended_ms.is_some() {
         answer.extensions_mut().insert(Lasting);
