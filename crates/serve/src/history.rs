@@ -165,7 +165,7 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-/// An application with its diagnosis, which is made when it is first asked for.
+/// An application with its diagnosis, which is made when it is first asked for, unless it is known.
 #[derive(Debug)]
 pub struct Opened {
     app: Arc<Application>,
@@ -180,6 +180,12 @@ impl Opened {
     #[must_use]
     pub fn new(app: Arc<Application>, config: Arc<Config>) -> Self {
         Self { app, config, report: OnceLock::new(), sql: Mutex::default() }
+    }
+
+    /// The same with the report that `config` gave earlier.
+    #[must_use]
+    pub fn reported(app: Arc<Application>, config: Arc<Config>, report: Report) -> Self {
+        Self { report: report.into(), ..Self::new(app, config) }
     }
 
     /// All that its log says.

@@ -32,7 +32,7 @@ async fn main() -> Result<()> {
     println!("read   {:>9.1} ms, heap {:>9} bytes", ms(begin), HEAP.current_usage() - before);
 
     let begin = Instant::now();
-    let put = store.put_application(&key, &head, Arc::clone(&app)).await?;
+    let put = store.put_application(&key, &head, Arc::clone(&app), String::new()).await?;
     println!("put    {:>9.1} ms, file {:>9} bytes", ms(begin), put.file_bytes);
     drop(app);
 

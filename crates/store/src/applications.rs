@@ -39,6 +39,15 @@ pub struct Head {
     pub json: String,
 }
 
+/// An application as it is kept, with what was made of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Kept {
+    /// The application.
+    pub app: Application,
+    /// What was made of it, in whatever form the caller gives it; kept as it is.
+    pub report: String,
+}
+
 /// What is known of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
@@ -72,13 +81,19 @@ impl Total {
 type KnownRow = (String, i64, i64, u32, Option<String>, Option<String>, Option<String>, Option<String>);
 
 impl Store {
-    /// Keeps an application and its head in place of what was kept of that path.
+    /// Keeps an application, its report and its head in place of what was kept of that path.
     ///
     /// # Errors
     /// When its file or the database cannot be written; nothing half written stays.
-    pub async fn put_application(&self, key: &LogKey, head: &Head, app: Arc<Application>) -> Result<Put, Error> {
+    pub async fn put_application(
+        &self,
+        key: &LogKey,
+        head: &Head,
+        app: Arc<Application>,
+        report: String,
+    ) -> Result<Put, Error> {
         let identity = self.identity(key);
-        let encoded = off_thread("encoding", &key.path, move || file::encode(&app, &identity)).await?;
+        let encoded = off_thread("encoding", &key.path, move || file::encode(&app, &report, &identity)).await?;
         let encoded = encoded.map_err(|e| Error::NotEncoded { path: key.path.clone(), message: e.to_string() })?;
         let mut put = Put { file_bytes: encoded.len() as u64, kept: false, removed: 0 };
         put.kept = put.file_bytes <= self.settings.max_bytes;
@@ -125,14 +140,14 @@ impl Store {
     ///
     /// # Errors
     /// When the database or an undamaged file cannot be read.
-    pub async fn application(&self, key: &LogKey) -> Result<Option<Application>, Error> {
+    pub async fn application(&self, key: &LogKey) -> Result<Option<Kept>, Error> {
         if !self.has_file(key).await? {
             return Ok(None);
         }
         match self.read(key).await? {
-            Found::Application(app) => {
+            Found::Application(kept) => {
                 self.note_log_use(&key.path).await;
-                Ok(Some(*app))
+                Ok(Some(*kept))
             }
             Found::Missing | Found::Damaged => self.read_or_remove(key).await,
         }
@@ -210,13 +225,13 @@ impl Store {
 
     /// Looks once more while nothing changes: what seemed damaged may have been replaced meanwhile,
     /// by the application of this or of a later state of the log.
-    async fn read_or_remove(&self, key: &LogKey) -> Result<Option<Application>, Error> {
+    async fn read_or_remove(&self, key: &LogKey) -> Result<Option<Kept>, Error> {
         let mut total = self.changing.lock().await;
         if !self.has_file(key).await? {
             return Ok(None);
         }
-        if let Found::Application(app) = self.read(key).await? {
-            return Ok(Some(*app));
+        if let Found::Application(kept) = self.read(key).await? {
+            return Ok(Some(*kept));
         }
         let bytes = self.file_bytes(&key.path).await?;
         self.drop_file(&mut total, &key.path, bytes).await?;

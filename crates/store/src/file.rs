@@ -10,9 +10,11 @@
 //!     56     8 length of the body when decompressed
 //!     64     8 XXH64 of the body in this file
 //!     72     8 XXH64 of the bytes before this one
-//!     80       body: an LZ4 block of postcard's form, first the list of texts, then the application
+//!     80       body: an LZ4 block of postcard's form, first the list of texts, then the report,
+//!             then the application
 //! ```
 
+use crate::Kept;
 use crate::folder;
 use model::{Application, Text, read_texts, write_texts};
 use std::fs::{self, File};
@@ -22,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use twox_hash::XxHash64;
 
 const MAGIC: &[u8; 8] = b"lakeapp\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER: usize = 80;
 /// No byte of an LZ4 block stands for more than this many.
 const LARGEST_RATIO: u64 = 255;
@@ -33,7 +35,7 @@ pub type Identity = [u8; 32];
 /// What a file holds.
 #[derive(Debug)]
 pub enum Found {
-    Application(Box<Application>),
+    Application(Box<Kept>),
     Missing,
     /// Cut, changed, of another version or another log: good for nothing.
     Damaged,
@@ -76,7 +78,7 @@ impl Files {
             Err(error) => return Err(error),
         };
         let Some((header, body)) = read_checked(&mut file, identity)? else { return Ok(Found::Damaged) };
-        Ok(decode(&header, &body).map_or(Found::Damaged, |app| Found::Application(Box::new(app))))
+        Ok(decode(&header, &body).map_or(Found::Damaged, |kept| Found::Application(Box::new(kept))))
     }
 
     /// Removes a file; one that is not there is no error.
@@ -128,10 +130,10 @@ struct Header {
     checksum: u64,
 }
 
-/// An application as the bytes of its file.
-pub fn encode(app: &Application, identity: &Identity) -> Result<Vec<u8>, postcard::Error> {
+/// An application and its report as the bytes of their file.
+pub fn encode(app: &Application, report: &str, identity: &Identity) -> Result<Vec<u8>, postcard::Error> {
     let (app, texts) = write_texts(|| postcard::to_allocvec(app));
-    let mut body = postcard::to_allocvec(&texts)?;
+    let mut body = postcard::to_allocvec(&(texts, report))?;
     body.append(&mut app?);
     let stored = lz4_flex::block::compress(&body);
     let mut bytes = Vec::with_capacity(HEADER + stored.len());
@@ -181,11 +183,11 @@ impl Header {
     }
 }
 
-fn decode(header: &Header, body: &[u8]) -> Option<Application> {
+fn decode(header: &Header, body: &[u8]) -> Option<Kept> {
     let raw = usize::try_from(header.raw).ok()?;
     let body = lz4_flex::block::decompress(body, raw).ok().filter(|body| body.len() == raw)?;
-    let (texts, app) = postcard::take_from_bytes::<Vec<&str>>(&body).ok()?;
+    let ((texts, report), app) = postcard::take_from_bytes::<(Vec<&str>, &str)>(&body).ok()?;
     let texts: Vec<Text> = texts.into_iter().map(Text::from).collect();
     let (app, rest) = read_texts(texts, || postcard::take_from_bytes::<Application>(app)).ok()?;
-    rest.is_empty().then_some(app)
+    rest.is_empty().then(|| Kept { app, report: report.to_owned() })
 }

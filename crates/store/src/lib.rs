@@ -1,7 +1,8 @@
 //! What outlives the process: applications that were read, access tokens and the audit log, in one
 //! data directory.
 //!
-//! In: applications with the key of the log that they were read from, and what lists show of them.
+//! In: applications with the key of the log that they were read from, what was made of them, and
+//! what lists show of them.
 //! Out: the same, until the log changes; reading a large log takes seconds, loading what was kept
 //! of it milliseconds. What people decide (tokens, the audit log) is in a database beside it.
 //!
@@ -19,8 +20,8 @@
 //! let key = LogKey { path: "/logs/app-1".to_owned(), mark };
 //! let head = Head { application_id: "app-1".to_owned(), attempt_id: None, json: "{}".to_owned() };
 //! let app = Application { id: "app-1".into(), ..Application::default() };
-//! store.put_application(&key, &head, Arc::new(app)).await?;
-//! assert_eq!(&*store.application(&key).await?.unwrap_or_default().id, "app-1");
+//! store.put_application(&key, &head, Arc::new(app), "{}".to_owned()).await?;
+//! assert_eq!(&*store.application(&key).await?.unwrap_or_default().app.id, "app-1");
 //!
 //! // The log has grown: what was kept of it is not given back.
 //! let grown = LogKey { mark: Mark { bytes: 8_192, ..mark }, ..key };
@@ -31,7 +32,7 @@
 //! # }
 //! ```
 //!
-//! The things to know: [`Store`] with its settings, [`LogKey`], [`Head`]; [`Accounts`] with
+//! The things to know: [`Store`] with its settings, [`LogKey`], [`Head`], [`Kept`]; [`Accounts`] with
 //! [`Principal`] and [`Entry`].
 //!
 //! | in the data directory | what it is |
@@ -59,7 +60,7 @@ mod file;
 mod folder;
 mod tokens;
 
-pub use applications::{Head, Known, LogKey, Mark, Put};
+pub use applications::{Head, Kept, Known, LogKey, Mark, Put};
 pub use audit::{Audited, Entry};
 pub use error::Error;
 pub use tokens::{NewToken, Principal, Role, Token};

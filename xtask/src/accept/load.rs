@@ -1,5 +1,5 @@
-//! `load-history`: two thousand applications after a warm start, and requests a second beside
-//! Spark's History Server on the same log.
+//! `load-history`: two thousand applications after a warm start, a large log opened again, and
+//! requests a second beside Spark's History Server on the same log.
 
 mod wide;
 
@@ -26,7 +26,7 @@ const LASTS: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What is measured; arguments name some of them.
-const PARTS: [&str; 3] = ["list", "pages", "requests"];
+const PARTS: [&str; 4] = ["list", "pages", "again", "requests"];
 
 pub fn run(arguments: &[String]) -> Result<Outcome> {
     let unknown = arguments.iter().find(|argument| !PARTS.contains(&argument.as_str()));
@@ -43,15 +43,54 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
     if wanted("pages") {
         pages(&binary, &runtime, &mut outcome)?;
     }
-    if wanted("requests") {
+    if wanted("again") || wanted("requests") {
         let Some(shared) = testkit::shared() else {
             outcome.skip("load-history: the large log needs ../shared (LAKESCOPE_SHARED)");
             return Ok(outcome);
         };
         let (log, _) = speed::logs(&shared)?;
-        runtime.block_on(throughput(&binary, &log, &mut outcome))?;
+        let folder = only(&log)?;
+        if wanted("again") {
+            runtime.block_on(opened_again(&binary, folder.path(), &mut outcome))?;
+        }
+        if wanted("requests") {
+            runtime.block_on(throughput(&binary, &log, folder.path(), &mut outcome))?;
+        }
     }
     Ok(outcome)
+}
+
+/// A folder with nothing but the log in it.
+fn only(log: &Path) -> Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    std::os::unix::fs::symlink(log, folder.path().join("application"))?;
+    Ok(folder)
+}
+
+/// Restarts after each of which the application is opened by one request.
+const RESTARTS: usize = 9;
+
+/// How long the first request for an application takes that was read by an earlier process.
+async fn opened_again(binary: &Path, logs: &Path, outcome: &mut Outcome) -> Result<()> {
+    let data = tempfile::tempdir()?;
+    for (what, below) in [("page", "/api/lakescope/v1/applications/ID/page"), ("job", "/api/v1/applications/ID/jobs/0")]
+    {
+        let mut times = Vec::new();
+        for _ in 0..RESTARTS {
+            let serving = Serving::start(binary, data.path(), [logs.as_os_str(), "--no-auth".as_ref()])?;
+            until_ready(&reqwest::Client::new(), &serving.address).await?;
+            let listed = json(&format!("{}/api/v1/applications", serving.address)).await?;
+            let id = listed[0]["id"].as_str().context("no application is listed")?;
+            let begun = Instant::now();
+            json(&format!("{}{}", serving.address, below.replace("ID", id))).await?;
+            times.push(begun.elapsed().as_secs_f64() * 1e3);
+        }
+        times.sort_by(f64::total_cmp);
+        let (median, slowest) = (times[RESTARTS / 2], times[RESTARTS - 1]);
+        println!("opened again after a restart, {what}: {median:.0} ms, {slowest:.0} at most; goal under 50");
+        outcome.check(median < 1_000.0, format!("opening takes {median:.0} ms: the log was read again"));
+    }
+    Ok(())
 }
 
 /// The list after a start that reads no log again.
@@ -137,14 +176,9 @@ const ASKED: [(&str, &str); 5] = [
     ("task summary", "/stages/STAGE/0/taskSummary"),
 ];
 
-async fn throughput(binary: &Path, log: &Path, outcome: &mut Outcome) -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    std::os::unix::fs::symlink(log, folder.path().join("application"))?;
-    let data = folder.path().join("data");
-    let logs = folder.path().join("logs");
-    std::fs::create_dir(&logs)?;
-    std::fs::rename(folder.path().join("application"), logs.join("application"))?;
-    let serving = Serving::start(binary, &data, [logs.as_os_str(), "--no-auth".as_ref()])?;
+async fn throughput(binary: &Path, log: &Path, logs: &Path, outcome: &mut Outcome) -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let serving = Serving::start(binary, data.path(), [logs.as_os_str(), "--no-auth".as_ref()])?;
     until_ready(&reqwest::Client::new(), &serving.address).await?;
     let asked = asked(&serving.address).await?;
     let ours = measured(&serving.address, "lakescope serve", &asked).await?;

@@ -350,8 +350,8 @@ impl Ingest {
     }
 
     fn loaded(&self, key: &str, log: &Log) -> Result<Arc<Opened>, String> {
-        let opened = match self.kept.as_ref().and_then(|kept| kept.application(key, &log.seen)) {
-            Some(app) => Arc::new(Opened::new(Arc::new(app), Arc::clone(&self.config))),
+        let opened = match self.kept.as_ref().and_then(|kept| kept.opened(key, &log.seen, &self.config)) {
+            Some(opened) => Arc::new(opened),
             None => {
                 let source = self.source(log.source).ok_or("its source is gone")?;
                 let version = Version::of(source, &log.seen).map_err(|error| format!("cannot read {key}: {error}"))?;

@@ -10,23 +10,23 @@ use store::{Known, LogKey, Mark, Settings};
 async fn gives_back_what_was_put_in_until_the_log_changes() {
     let world = World::new().await;
     let kept = key("/logs/a", 10);
-    assert_eq!(world.store.application(&kept).await.unwrap(), None);
+    assert_eq!(world.get(&kept).await, None);
     world.put(&kept, &app("a", 5)).await;
-    assert_eq!(world.store.application(&kept).await.unwrap(), Some(app("a", 5)));
+    assert_eq!(world.get(&kept).await, Some(app("a", 5)));
     let mark = kept.mark;
     for changed in
         [Mark { bytes: 11, ..mark }, Mark { modified_ms: mark.modified_ms + 1, ..mark }, Mark { files: 2, ..mark }]
     {
         let stale = LogKey { mark: changed, ..kept.clone() };
-        assert_eq!(world.store.application(&stale).await.unwrap(), None, "{changed:?}");
+        assert_eq!(world.get(&stale).await, None, "{changed:?}");
     }
-    assert_eq!(world.store.application(&key("/logs/b", 10)).await.unwrap(), None);
+    assert_eq!(world.get(&key("/logs/b", 10)).await, None);
 
     // The log has grown: one file, one head, the new ones.
     let grown = key("/logs/a", 20);
     world.put(&grown, &app("a", 7)).await;
-    assert_eq!(world.store.application(&kept).await.unwrap(), None);
-    assert_eq!(world.store.application(&grown).await.unwrap(), Some(app("a", 7)));
+    assert_eq!(world.get(&kept).await, None);
+    assert_eq!(world.get(&grown).await, Some(app("a", 7)));
     assert_eq!(world.store.heads().await.unwrap(), [Known { key: grown, head: Ok(head("a")) }]);
     assert_eq!(world.files().len(), 1);
 }
@@ -40,11 +40,11 @@ async fn survives_a_restart_and_is_forgotten_on_request() {
     let unreadable = Known { key: key("/logs/b", 3), head: Err("no event in 7 lines".to_owned()) };
     let readable = Known { key: key("/logs/a", u64::MAX), head: Ok(head("a")) };
     assert_eq!(world.store.heads().await.unwrap(), [readable, unreadable.clone()]);
-    assert_eq!(world.store.application(&key("/logs/b", 3)).await.unwrap(), None);
+    assert_eq!(world.get(&key("/logs/b", 3)).await, None);
 
     assert!(world.store.forget("/logs/a").await.unwrap());
     assert!(!world.store.forget("/logs/a").await.unwrap());
-    assert_eq!(world.store.application(&key("/logs/a", u64::MAX)).await.unwrap(), None);
+    assert_eq!(world.get(&key("/logs/a", u64::MAX)).await, None);
     assert_eq!(world.store.heads().await.unwrap(), [unreadable]);
     assert!(world.files().is_empty());
 }
@@ -54,10 +54,10 @@ async fn a_log_that_broke_takes_its_application_along_and_may_come_back() {
     let world = World::new().await;
     world.put(&key("/logs/a", 1), &app("a", 5)).await;
     world.store.put_unreadable(&key("/logs/a", 2), "cut").await.unwrap();
-    assert_eq!(world.store.application(&key("/logs/a", 1)).await.unwrap(), None);
+    assert_eq!(world.get(&key("/logs/a", 1)).await, None);
     assert!(world.files().is_empty());
     world.put(&key("/logs/a", 3), &Application::default()).await;
-    assert_eq!(world.store.application(&key("/logs/a", 3)).await.unwrap(), Some(Application::default()));
+    assert_eq!(world.get(&key("/logs/a", 3)).await, Some(Application::default()));
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn another_reader_begins_anew() {
     world.put(&key("/logs/a", 1), &app("a", 5)).await;
     let world = world.reopened(Settings { reader: "2".to_owned(), ..Settings::default() }).await;
     assert_eq!(world.store.heads().await.unwrap(), []);
-    assert_eq!(world.store.application(&key("/logs/a", 1)).await.unwrap(), None);
+    assert_eq!(world.get(&key("/logs/a", 1)).await, None);
     assert!(world.files().is_empty());
 }
 
@@ -94,7 +94,7 @@ async fn many_at_a_time() {
                 let key = key("/logs/a", turn);
                 if worker == 0 {
                     world.put(&key, &app("a", turn as i64 * 20)).await;
-                } else if let Some(kept) = world.store.application(&key).await.unwrap() {
+                } else if let Some(kept) = world.get(&key).await {
                     assert!(kept == app("a", turn as i64 * 20), "turn {turn} came back changed");
                 }
             }
@@ -103,6 +103,6 @@ async fn many_at_a_time() {
     for worker in at_work.collect::<Vec<_>>() {
         worker.await.unwrap();
     }
-    assert_eq!(world.store.application(&key("/logs/a", 19)).await.unwrap(), Some(app("a", 380)));
+    assert_eq!(world.get(&key("/logs/a", 19)).await, Some(app("a", 380)));
     assert_eq!(world.files().len(), 1);
 }

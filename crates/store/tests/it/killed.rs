@@ -1,6 +1,6 @@
 //! A process that ends in the middle of its work, or has no room for it.
 
-use crate::world::{app, files, head, key};
+use crate::world::{app, files, get, head, key, report};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ async fn puts_without_end() {
     let first = store.heads().await.unwrap().iter().map(|known| known.key.mark.bytes + 1).max().unwrap_or(1);
     for turn in first.. {
         let key = nth(turn);
-        store.put_application(&key, &head("a"), Arc::new(app("a", tasks(&key)))).await.unwrap();
+        store.put_application(&key, &head("a"), Arc::new(app("a", tasks(&key))), report("a")).await.unwrap();
     }
 }
 
@@ -57,7 +57,7 @@ async fn a_store_opens_after_its_process_was_killed() {
         let store = Store::open(&dir, Settings::default()).await.unwrap();
         for known in store.heads().await.unwrap() {
             turns = turns.max(known.key.mark.bytes);
-            if let Some(kept) = store.application(&known.key).await.unwrap() {
+            if let Some(kept) = get(&store, &known.key).await {
                 assert!(kept == app("a", tasks(&known.key)), "{:?} came back changed", known.key);
                 loaded += 1;
             }
@@ -75,11 +75,11 @@ async fn a_store_opens_after_its_process_was_killed() {
 async fn puts_more_than_there_is_room_for() {
     let Some(dir) = dir_of_child() else { return };
     let store = Store::open(&dir, Settings::default()).await.unwrap();
-    let put = store.put_application(&key("/logs/a", 2), &head("a"), Arc::new(app("a", 5_000))).await;
+    let put = store.put_application(&key("/logs/a", 2), &head("a"), Arc::new(app("a", 5_000)), report("a")).await;
     let message = put.unwrap_err().to_string();
     assert!(message.contains("applications") && message.contains("free space"), "{message}");
     // What was there still is.
-    assert_eq!(store.application(&key("/logs/a", 1)).await.unwrap(), Some(app("a", 5)));
+    assert_eq!(get(&store, &key("/logs/a", 1)).await, Some(app("a", 5)));
 }
 
 #[cfg(unix)]
@@ -88,7 +88,7 @@ async fn a_full_disk_leaves_no_half_file() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("data");
     let store = Store::open(&dir, Settings::default()).await.unwrap();
-    store.put_application(&key("/logs/a", 1), &head("a"), Arc::new(app("a", 5))).await.unwrap();
+    store.put_application(&key("/logs/a", 1), &head("a"), Arc::new(app("a", 5)), report("a")).await.unwrap();
     store.close().await;
     // A limit on the size of files says no in the middle of writing, as a full disk does.
     let status = Command::new("sh")

@@ -10,7 +10,7 @@ fn limited(max_bytes: u64) -> Settings {
 async fn kept(world: &World) -> String {
     let mut kept = String::new();
     for name in ["a", "b", "c"] {
-        if world.store.application(&key(name, 1)).await.unwrap().is_some() {
+        if world.get(&key(name, 1)).await.is_some() {
             kept += name;
         }
     }
@@ -23,7 +23,7 @@ async fn what_was_not_used_longest_goes_first() {
     let world = World::with(limited(one * 5 / 2)).await;
     world.put(&key("a", 1), &app("a", 50)).await;
     world.put(&key("b", 1), &app("b", 50)).await;
-    assert!(world.store.application(&key("a", 1)).await.unwrap().is_some());
+    assert!(world.get(&key("a", 1)).await.is_some());
     assert_eq!(world.put(&key("c", 1), &app("c", 50)).await.removed, 1);
     assert_eq!(kept(&world).await, "ac");
     assert_eq!(world.files().len(), 2);

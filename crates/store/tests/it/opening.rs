@@ -55,7 +55,7 @@ async fn left_over_files_go_and_foreign_ones_stay() {
     let files = world.files();
     assert_eq!(files.len(), 2, "{files:?}");
     assert!(files.contains(&folder.join("notes.txt")));
-    assert!(world.store.application(&key("/logs/a", 1)).await.unwrap().is_some());
+    assert!(world.get(&key("/logs/a", 1)).await.is_some());
 }
 
 #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! What comes back is what went in: for real logs, and for whatever a log may hold.
 
 use crate::world::{World, key};
-use model::{Accumulator, Application, EndReason, Label, Metric, Stage, TaskRow, TaskStatus, Text};
+use model::{Accumulator, Application, EndReason, Label, Metric, Report, Stage, TaskRow, TaskStatus, Text};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::fs;
@@ -35,7 +35,7 @@ async fn the_diagnosis_of_a_kept_application_is_that_of_the_log() {
         let Ok(app) = testkit::logs::read_log(&path) else { continue };
         let key = key(&path.display().to_string(), 1);
         world.put(&key, &app).await;
-        let kept = world.store.application(&key).await.unwrap().unwrap();
+        let kept = world.get(&key).await.unwrap();
         assert!(kept == app, "{} came back changed", path.display());
         assert_eq!(diagnosis(&kept), diagnosis(&app), "{}", path.display());
         assert!(distinct_texts(&kept) <= distinct_texts(&app), "texts of {} are no longer shared", path.display());
@@ -45,8 +45,12 @@ async fn the_diagnosis_of_a_kept_application_is_that_of_the_log() {
     assert!(compared >= samples().len());
 }
 
-fn diagnosis(app: &Application) -> serde_json::Value {
-    serde_json::to_value(diagnose::diagnose(app, &diagnose::Config::default())).unwrap()
+/// As a server keeps it.
+fn diagnosis(app: &Application) -> String {
+    let report = diagnose::diagnose(app, &diagnose::Config::default());
+    let json = serde_json::to_string(&report).unwrap();
+    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+    json
 }
 
 /// Allocations behind the texts of plans and stages.
@@ -111,7 +115,7 @@ fn any_application_comes_back_equal() {
     proptest!(|(app in application())| {
         let key = key("/logs/any", 1);
         runtime.block_on(world.put(&key, &app));
-        let kept = runtime.block_on(world.store.application(&key)).unwrap();
+        let kept = runtime.block_on(world.get(&key));
         prop_assert_eq!(kept, Some(app));
     });
 }

@@ -30,12 +30,24 @@ impl World {
     }
 
     pub async fn put(&self, key: &LogKey, app: &Application) -> Put {
-        self.store.put_application(key, &head(&app.id), Arc::new(app.clone())).await.unwrap()
+        self.store.put_application(key, &head(&app.id), Arc::new(app.clone()), report(&app.id)).await.unwrap()
+    }
+
+    /// The application that is kept of a log; its report is that of the application.
+    pub async fn get(&self, key: &LogKey) -> Option<Application> {
+        get(&self.store, key).await
     }
 
     pub fn files(&self) -> Vec<PathBuf> {
         files(self.store.dir())
     }
+}
+
+/// The application that is kept of a log; its report is that of the application.
+pub async fn get(store: &Store, key: &LogKey) -> Option<Application> {
+    let kept = store.application(key).await.unwrap()?;
+    assert_eq!(kept.report, report(&kept.app.id));
+    Some(kept.app)
 }
 
 /// The files of applications in a data directory.
@@ -48,6 +60,11 @@ pub fn files(dir: &Path) -> Vec<PathBuf> {
 
 pub fn key(path: &str, bytes: u64) -> LogKey {
     LogKey { path: path.to_owned(), mark: Mark { bytes, modified_ms: 1_795_975_612_432, files: 1 } }
+}
+
+/// What was made of an application.
+pub fn report(id: &str) -> String {
+    format!(r#"{{"of":"{id}"}}"#)
 }
 
 pub fn head(id: &str) -> Head {

@@ -2,7 +2,6 @@
 
 use crate::inputs::watch::Seen;
 use diagnose::Config;
-use model::Application;
 use serve::{Listed, Opened};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,12 +50,19 @@ impl Kept {
         Some(vec![(seen.path.clone(), listed)])
     }
 
-    /// The application of a log that has not changed since.
-    pub fn application(&self, key: &str, seen: &Seen) -> Option<Application> {
+    /// The application of a log that has not changed since, diagnosed by `config`.
+    pub fn opened(&self, key: &str, seen: &Seen, config: &Arc<Config>) -> Option<Opened> {
         let found = self.runtime.block_on(self.store.application(&log_key(key, seen)));
-        found.unwrap_or_else(|error| {
+        let found = found.unwrap_or_else(|error| {
             tracing::warn!(%error, key, "what was kept of a log cannot be read; the log is read again");
             None
+        });
+        let store::Kept { app, report } = found?;
+        let (app, config) = (Arc::new(app), Arc::clone(config));
+        Some(match serde_json::from_str(&report) {
+            Ok(report) => Opened::reported(app, config, report),
+            // Numbers that JSON does not have: the rules are run again.
+            Err(_) => Opened::new(app, config),
         })
     }
 
@@ -65,9 +71,10 @@ impl Kept {
         let log = log_key(key, seen);
         let done = match (listed, opened) {
             (Ok(listed), Some(opened)) => {
-                let Ok(json) = serde_json::to_string(listed) else { return };
+                let json = serde_json::to_string(listed).and_then(|l| Ok((l, serde_json::to_string(opened.report())?)));
+                let Ok((json, report)) = json else { return };
                 let head = Head { application_id: listed.id.clone(), attempt_id: listed.attempt.clone(), json };
-                self.runtime.block_on(self.store.put_application(&log, &head, opened.shared())).map(drop)
+                self.runtime.block_on(self.store.put_application(&log, &head, opened.shared(), report)).map(drop)
             }
             (Err(why), _) => self.runtime.block_on(self.store.put_unreadable(&log, why)),
             (Ok(_), None) => return,
