@@ -20,17 +20,22 @@
 //!
 //! The things to know: [`Run`] with [`Input`] and [`Step`]; [`Graph`]; [`rule`], which decides
 //! without time. States are those of the Jobs API ([`LifeCycle`], [`Outcome`], [`Code`]).
-//! [`local`] stands apart: tasks as processes of this machine that outlive the engine.
+//! [`book`] holds all runs that are not over. Two modules stand apart: [`local`], tasks as processes
+//! of this machine that outlive the engine, and [`engine`], which writes what the book decides to a
+//! store and carries it out.
 //!
-//! All but [`local`] never starts anything, never reads a clock and never writes. A terminal state
-//! changes by a repair only; a report of the past is dropped. Nothing here knows of HTTP or of a
-//! database.
+//! All but these two never starts anything, never reads a clock and never writes. A terminal state
+//! changes by a repair only; a report of the past is dropped. Nothing here knows of HTTP or of
+//! SQL.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod admission;
+pub mod book;
 pub mod condition;
 pub mod continuous;
+#[cfg(target_os = "linux")]
+pub mod engine;
 mod graph;
 pub mod local;
 pub mod quartz;
@@ -38,6 +43,7 @@ pub mod record;
 pub mod references;
 pub mod repair;
 pub mod rule;
+pub mod settings;
 pub mod slices;
 mod states;
 mod step;

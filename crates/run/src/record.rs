@@ -5,10 +5,10 @@
 //! effects; [`Run::restore`] makes the run of them again, in another process as well. What follows
 //! from the rest (who waits for whom, timers) is not kept.
 
-use crate::graph::Graph;
+use crate::graph::{Graph, Kind};
 use crate::rule::Stop;
 use crate::states::{End, LifeCycle};
-use crate::step::{Changed, Epoch, Limits, Run};
+use crate::step::{Changed, Effect, Epoch, Launch, Limits, Run};
 use crate::task_run::{Place, TaskRun, Timer};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,6 +127,22 @@ impl Run {
         run.count();
         run.timers = run.due();
         Ok(run)
+    }
+
+    /// What an engine that is gone may not have come to do, to be done once more by the one that
+    /// restored the run: each epoch starts once, whoever launches it.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<Effect> {
+        let waits_for_list = |task: &TaskRun| task.life_cycle == LifeCycle::Queued && task.items.listed.is_none();
+        let is_list = |at: usize| matches!(self.graph.tasks()[at].kind, Kind::ForEach { .. });
+        let lists = self.tasks.iter().enumerate().filter(|(at, task)| is_list(*at) && waits_for_list(task));
+        let mut effects: Vec<Effect> = lists.map(|(at, _)| Effect::List(at)).collect();
+        for (&epoch, place) in &self.live {
+            let &Place { task, item, attempt, .. } = place;
+            effects.push(Effect::Launch(Launch { epoch, task, item, attempt }));
+            effects.extend(place.stop.map(|_| Effect::Stop(epoch)));
+        }
+        effects
     }
 
     /// What follows from the states of the tasks.

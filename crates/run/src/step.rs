@@ -68,6 +68,8 @@ pub enum Effect {
     Stop(Epoch),
     /// The run takes longer than `warning_ms`: tell it once.
     Warn,
+    /// A piece of work is over, and how it counts; it may be tried again.
+    WorkEnded(Epoch, End),
     /// A task is over for this round.
     TaskEnded(usize, End),
     /// The run is over for this round.
@@ -232,6 +234,14 @@ impl Run {
         step
     }
 
+    /// The same tasks by another definition, for the next round of a run that is over.
+    pub(crate) fn renew(&mut self, graph: Graph, limits: Limits) {
+        if !self.is_partial {
+            self.disabled = graph.disabled();
+        }
+        (self.graph, self.limits) = (graph, limits);
+    }
+
     pub(crate) fn wake_at_ms(&self) -> Option<i64> {
         self.timers.first().map(|(at, _)| *at)
     }
@@ -380,6 +390,7 @@ impl Run {
             Some(Why::TimedOut) => End::TIMED_OUT,
             Some(Why::Stopped) => self.stopping.map_or(End::CANCELED_BY_USER, Stop::of_task),
         };
+        step.effects.push(Effect::WorkEnded(epoch, end));
         if self.may_retry(&place, end) {
             self.wait_for_retry(&place, step);
             return;

@@ -86,21 +86,40 @@ impl Guard {
 
 /// Lets a request through, or answers it.
 pub(crate) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    match let_in(&guard, request).await {
+        Ok(request) => next.run(request).await,
+        Err(refusal) => in_the_words_of(&path, refusal).await,
+    }
+}
+
+/// Clients of the Jobs API read errors in its form.
+#[cfg(target_os = "linux")]
+async fn in_the_words_of(path: &str, refusal: Response) -> Response {
+    match crate::jobs_api::is_of(path) {
+        true => crate::jobs_api::refusal(refusal).await,
+        false => refusal,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn in_the_words_of(_: &str, refusal: Response) -> Response {
+    refusal
+}
+
+async fn let_in(guard: &Guard, request: Request) -> Result<Request, Response> {
     let (mut request, body) = request.into_parts();
     let peer = request.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let from = peer.unwrap_or(IpAddr::from([0, 0, 0, 0]));
     if let Err(why) = is_own_page(&guard.door, &request.method, &request.headers) {
-        return (StatusCode::FORBIDDEN, why).into_response();
+        return Err((StatusCode::FORBIDDEN, why).into_response());
     }
     let asking = match &guard.door {
         Door::Open => Asking { who: "anybody".to_owned(), role: Role::Admin, address: from.to_string() },
         Door::Tokens(_) if is_public(request.uri.path()) => {
             Asking { who: "nobody".to_owned(), role: Role::Viewer, address: from.to_string() }
         }
-        Door::Tokens(_) => match admitted(&guard, &request, from).await {
-            Ok(asking) => asking,
-            Err(refusal) => return refusal,
-        },
+        Door::Tokens(_) => admitted(guard, &request, from).await?,
     };
     let needed = needed_role(&request.method, request.uri.path());
     if asking.role < needed {
@@ -111,17 +130,17 @@ pub(crate) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
             asking.who,
             asking.role.name()
         );
-        return (StatusCode::FORBIDDEN, text).into_response();
+        return Err((StatusCode::FORBIDDEN, text).into_response());
     }
     request.extensions.insert(asking);
-    next.run(Request::from_parts(request, body)).await
+    Ok(Request::from_parts(request, body))
 }
 
 /// What is answered without a token: whether the server runs, the page that asks for one, and the
 /// files of pages, which say nothing of anybody.
 fn is_public(path: &str) -> bool {
     matches!(path, "/health" | "/ready" | "/login" | "/logout" | "/theme.js" | "/icon.svg")
-        || path.starts_with("/assets/")
+        || ["/assets/", "/.well-known/", "/oidc/"].iter().any(|folder| path.starts_with(folder))
 }
 
 /// Looking needs a viewer, adding an operator.

@@ -21,7 +21,8 @@
 //! #     fn revision(&self) -> u64 { 0 }
 //! # }
 //! let limits = serve::Limits::default();
-//! let router = serve::router(serve::App { history: Arc::new(Nothing), door: serve::Door::Open, limits });
+//! let history = Arc::new(Nothing);
+//! let router = serve::router(serve::App { history, door: serve::Door::Open, limits, workspace: None });
 //! # let _ = async {
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
 //! serve::serve(listener, router, limits, std::future::pending()).await;
@@ -38,6 +39,8 @@ mod connections;
 mod figures;
 mod guard;
 mod history;
+#[cfg(target_os = "linux")]
+mod jobs_api;
 mod mcp;
 mod pages;
 mod params;
@@ -48,6 +51,8 @@ mod web;
 pub use connections::serve;
 pub use guard::Door;
 pub use history::{Added, History, Listed, LogFile, Opened, Page, Unreadable, Usage, Verdict, Worst};
+#[cfg(target_os = "linux")]
+pub use jobs_api::Workspace;
 pub use mcp::over_stdio as mcp_over_stdio;
 pub use spans::TARGET as SPANS;
 
@@ -71,6 +76,9 @@ pub struct App {
     pub door: Door,
     /// Bounds.
     pub limits: Limits,
+    /// Jobs, where they are run.
+    #[cfg(target_os = "linux")]
+    pub workspace: Option<Workspace>,
 }
 
 /// Bounds of the server.
@@ -115,6 +123,10 @@ pub fn router(app: App) -> Router {
     let mcp = mcp::over_http(Arc::clone(&app.history));
     let few_uploads = middleware::from_fn_with_state(busy::Uploads::default(), busy::uploads);
     let kept = middleware::from_fn_with_state(answers::Answers::new(Arc::clone(&app.history)), answers::of);
+    #[cfg(target_os = "linux")]
+    let jobs = app.workspace.map(jobs_api::router).unwrap_or_default();
+    #[cfg(not(target_os = "linux"))]
+    let jobs = Router::new();
     let pages_api = api::router().layer(few_uploads).layer(middleware::map_response(busy::retry_after));
     Router::new()
         .nest_service("/mcp", mcp)
@@ -126,6 +138,7 @@ pub fn router(app: App) -> Router {
         .nest("/api/lakescope/v1", pages_api)
         .with_state(app.history)
         .merge(login)
+        .merge(jobs)
         .layer(Extension(figures::collector()))
         .layer(Extension(api::Listeners::new(&app.limits)))
         .layer(Extension(Arc::clone(&guard)))

@@ -58,6 +58,7 @@ mod database;
 mod error;
 mod file;
 mod folder;
+pub mod jobs;
 mod tokens;
 
 pub use applications::{Head, Kept, Known, LogKey, Mark, Put};
@@ -134,6 +135,12 @@ impl Store {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Jobs and runs of this directory.
+    #[must_use]
+    pub fn jobs(&self) -> jobs::Jobs {
+        jobs::Jobs { database: self.accounts.database.clone(), path: self.accounts.path.clone() }
     }
 
     /// Tokens and the audit log of this directory.

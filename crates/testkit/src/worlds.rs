@@ -219,6 +219,7 @@ impl World {
                     assert!(is_known, "only what is at work is stopped");
                     assert!(self.asked_to_stop.insert(epoch), "it is asked once");
                 }
+                Effect::WorkEnded(epoch, _) => assert!(self.run.live().all(|live| live != epoch)),
                 Effect::Warn => self.warnings += 1,
                 Effect::TaskEnded(at, end) => assert_eq!(self.run.tasks()[at].end, Some(end)),
                 Effect::RunEnded(end) => {

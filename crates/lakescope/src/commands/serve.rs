@@ -1,4 +1,4 @@
-//! `lakescope serve`: a history server over folders and buckets of event logs.
+//! `lakescope serve`: a history server over folders and buckets of event logs, and jobs.
 
 use crate::cli::{self, Global};
 use crate::data;
@@ -10,6 +10,7 @@ use crate::traces::Traces;
 use ::serve::{App, Door, History, Limits};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Folders or buckets of event logs; new and growing logs are noticed.
-    #[arg(required = true, value_name = "SOURCE")]
+    #[arg(value_name = "SOURCE")]
     pub sources: Vec<String>,
     /// Address to listen on; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:8484", value_name = "ADDRESS", env = "LAKESCOPE_LISTEN")]
@@ -67,6 +68,30 @@ pub struct Args {
     /// Bounds of the server.
     #[command(flatten)]
     pub bounds: Bounds,
+    /// How tasks of jobs run.
+    #[command(flatten)]
+    pub tasks: Tasks,
+}
+
+/// How tasks of jobs run.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Tasks of jobs")]
+pub struct Tasks {
+    /// Programs that run at once; more of them wait.
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub task_slots: u16,
+    /// Python of tasks that ask for no cluster.
+    #[arg(long, default_value = "python3", value_name = "PROGRAM", env = "LAKESCOPE_PYTHON")]
+    pub python: String,
+    /// Folder of Spark, for tasks that ask for a cluster [default: spark-submit of the PATH].
+    #[arg(long, value_name = "FOLDER", env = "SPARK_HOME")]
+    pub spark_home: Option<PathBuf>,
+    /// Master of tasks that ask for a cluster [default: that of Spark's own settings].
+    #[arg(long, value_name = "URL", env = "LAKESCOPE_SPARK_MASTER")]
+    pub spark_master: Option<String>,
+    /// Seconds that a task which is to stop may take for it before it is killed.
+    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub stop_grace: u64,
 }
 
 /// Bounds of the server.
@@ -170,7 +195,13 @@ async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, glob
     let history: Arc<dyn History> = ingest;
     let client_timeout = Duration::from_secs(bounds.client_timeout);
     let limits = Limits { event_listeners: bounds.max_event_listeners, client_timeout };
-    let router = ::serve::router(App { history, door, limits });
+    let router = ::serve::router(App {
+        history,
+        door,
+        limits,
+        #[cfg(target_os = "linux")]
+        workspace: Some(crate::duties::jobs::workspace(&store, &args.tasks).await?),
+    });
     tokio::select! {
         () = ::serve::serve(listener, router, limits, interrupted()) => {}
         () = out_of_patience() => {}

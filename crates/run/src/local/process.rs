@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -138,6 +138,13 @@ impl Process {
     /// Kills the supervisor, and with it the program.
     pub(super) fn kill(&self) -> io::Result<()> {
         kill(self.fd.as_fd())
+    }
+}
+
+/// For a runtime that waits for many.
+impl AsRawFd for Process {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
     }
 }
 

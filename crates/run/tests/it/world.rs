@@ -71,7 +71,7 @@ impl World {
                 }
                 Effect::Stop(epoch) => drop(self.stopped.insert(epoch)),
                 Effect::Warn => self.warned_ms.push(self.now_ms),
-                Effect::TaskEnded(..) | Effect::RunEnded(_) => {}
+                Effect::WorkEnded(..) | Effect::TaskEnded(..) | Effect::RunEnded(_) => {}
             }
         }
     }

@@ -1,0 +1,84 @@
+//! The job engine on this machine: where its programs run, and what they get of the server.
+
+use crate::commands::serve::Tasks;
+use anyhow::{Context, Result};
+use run::engine::{Engine, Options};
+use serve::Workspace;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use store::Store;
+
+/// Variables of the server that tasks get, by name or, with a `*`, by how it begins. Others may hold
+/// secrets that are none of theirs.
+const PASSED_ON: [&str; 19] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TMPDIR",
+    "JAVA_HOME",
+    "SPARK_*",
+    "PYSPARK_*",
+    "PYTHON*",
+    "HADOOP_*",
+    "VIRTUAL_ENV",
+    "LD_LIBRARY_PATH",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
+/// Starts the engine; runs that were active go on.
+pub async fn workspace(store: &Store, tasks: &Tasks) -> Result<Workspace> {
+    let options = Options {
+        attempts: store.dir().join("attempts"),
+        // This program, also after its file was replaced.
+        shim: PathBuf::from("/proc/self/exe"),
+        slots: usize::from(tasks.task_slots),
+        python: tasks.python.clone(),
+        spark_home: tasks.spark_home.clone(),
+        spark_master: tasks.spark_master.clone(),
+        grace: Duration::from_secs(tasks.stop_grace),
+        environment: environment(std::env::vars()),
+    };
+    let engine = Engine::start(store.jobs(), options).await.context("cannot start the job engine")?;
+    Ok(Workspace { engine, jobs: store.jobs(), id: workspace_id(store.dir()) })
+}
+
+fn environment(all: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
+    let is_passed_on = |name: &str| {
+        PASSED_ON.iter().any(|known| match known.strip_suffix('*') {
+            Some(begin) => name.starts_with(begin),
+            None => name == *known,
+        })
+    };
+    all.filter(|(name, _)| is_passed_on(name)).collect()
+}
+
+/// A number that stays the same as long as the data directory is where it is: FNV-1a of its path,
+/// below what JavaScript can count.
+fn workspace_id(dir: &Path) -> i64 {
+    let bytes = dir.as_os_str().as_encoded_bytes();
+    let hash = bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+    (hash >> 12) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_get_no_variable_that_may_hold_a_secret() {
+        let all = ["PATH", "LC_ALL", "SPARK_HOME", "AWS_SECRET_ACCESS_KEY", "LAKESCOPE_TOKEN", "HOMEX"];
+        let all = all.map(|name| (name.to_owned(), "x".to_owned()));
+        let passed: Vec<String> = environment(all.into_iter()).into_keys().collect();
+        assert_eq!(passed, ["LC_ALL", "PATH", "SPARK_HOME"]);
+    }
+}

@@ -1,0 +1,484 @@
+//! The task that holds the book.
+
+use super::executor::Executor;
+use super::{Change as Definition, Command, Message, Refusal, Repair, RunNow, Started, Submit};
+use crate::book::{About, Act, Book, Ids, Kept, Moment, NewRun, Parent};
+use crate::rule::Stop;
+use crate::settings::{self, Settings};
+use crate::states::{Code, End};
+use crate::step::Input;
+use serde_json::{Map, Value};
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+use store::jobs::{Change, Job, Jobs, Run as RunRow, RunState};
+use tokio::sync::{mpsc, oneshot};
+
+/// Ids that are reserved at once.
+const MANY_IDS: i64 = 1 << 16;
+/// Ids that handling one message may take: tasks of a run, items that start at once.
+const IDS_A_MESSAGE: i64 = 1 << 14;
+/// Messages whose changes are written together.
+const MOST_TOGETHER: usize = 256;
+/// Longest token of a caller, characters.
+const LONGEST_TOKEN: usize = 64;
+/// Longest wait between two looks at the clock.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+/// Wait after the database could not be written.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+type Reply = oneshot::Sender<Result<Started, Refusal>>;
+
+pub(super) struct Actor {
+    jobs: Jobs,
+    receiver: mpsc::Receiver<Message>,
+    executor: Executor,
+    book: Book,
+    ids: Ids,
+    /// Of the book and of definitions, to be written.
+    changes: Vec<Change>,
+    replies: Vec<(Reply, Result<Started, Refusal>)>,
+    /// What acts of the last batch lead to.
+    later: VecDeque<Act>,
+    /// What must not be handled together with what was before.
+    held: Option<Message>,
+    /// Tokens of this batch.
+    tokens: HashMap<(i64, String), Started>,
+    /// Last `number_in_job` of jobs.
+    numbers: HashMap<i64, i64>,
+}
+
+/// Epoch ms.
+fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+impl Actor {
+    /// An actor with all runs that are not over.
+    pub async fn restored(jobs: Jobs, receiver: mpsc::Receiver<Message>, executor: Executor) -> Result<Self, Refusal> {
+        let mut actor = Self {
+            jobs,
+            receiver,
+            executor,
+            book: Book::default(),
+            ids: Ids::default(),
+            changes: Vec::new(),
+            replies: Vec::new(),
+            later: VecDeque::new(),
+            held: None,
+            tokens: HashMap::new(),
+            numbers: HashMap::new(),
+        };
+        for run in actor.jobs.open_runs().await? {
+            actor.reserve_ids().await;
+            actor.resume(run).await?;
+        }
+        Ok(actor)
+    }
+
+    async fn resume(&mut self, run: RunRow) -> Result<(), Refusal> {
+        let run_id = run.run_id;
+        let state = run.state.clone();
+        let kept = self.kept(run).await?;
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        if let Err(error) = self.book.resume(kept, &mut at) {
+            tracing::error!(run_id, %error, "a run cannot be taken up again; it ends with an internal error");
+            self.changes.push(Change::RunState(run_id, broken(state, &error.to_string()), None));
+        }
+        Ok(())
+    }
+
+    async fn kept(&self, run: RunRow) -> Result<Kept, Refusal> {
+        let cores = self.jobs.cores(run.run_id).await?;
+        let task_runs = self.jobs.task_runs(run.run_id).await?;
+        Ok(Kept { run, cores, task_runs })
+    }
+
+    /// Until nobody has a way to it any more.
+    pub async fn run(mut self) {
+        self.commit().await;
+        loop {
+            if self.later.is_empty() {
+                match self.next().await {
+                    Some(message) => self.batch(message).await,
+                    None if self.receiver.is_closed() && self.receiver.is_empty() => return,
+                    None => self.tick().await,
+                }
+            }
+            while let Some(act) = self.later.pop_front() {
+                self.follow(act).await;
+            }
+            self.commit().await;
+        }
+    }
+
+    /// The next message; `None`: time has come, or nobody is left.
+    async fn next(&mut self) -> Option<Message> {
+        if let Some(held) = self.held.take() {
+            return Some(held);
+        }
+        let wait = self.book.wake_ms().map(|at| u64::try_from(at - now_ms()).unwrap_or_default());
+        let wait = wait.map_or(LONGEST_SLEEP, Duration::from_millis).min(LONGEST_SLEEP);
+        tokio::time::timeout(wait, self.receiver.recv()).await.ok().flatten()
+    }
+
+    async fn tick(&mut self) {
+        self.reserve_ids().await;
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        self.book.tick(&mut at);
+    }
+
+    /// Handles a message, and those behind it that may be written together with it.
+    async fn batch(&mut self, first: Message) {
+        let mut next = Some(first);
+        for handled in 0..MOST_TOGETHER {
+            let Some(message) = next.take() else { break };
+            let alone = needs_what_is_written(&message);
+            if alone && handled > 0 {
+                self.held = Some(message);
+                break;
+            }
+            self.handle(message).await;
+            if alone {
+                break;
+            }
+            next = self.receiver.try_recv().ok();
+        }
+        // The last one of a full batch.
+        if let Some(message) = next {
+            self.held = Some(message);
+        }
+        self.tick().await;
+    }
+
+    async fn handle(&mut self, message: Message) {
+        self.reserve_ids().await;
+        let (run_id, input) = match message {
+            Message::Command(command, reply) => {
+                let done = self.command(command).await;
+                return self.replies.push((reply, done));
+            }
+            Message::Finished { run_id, epoch, finished } => {
+                let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+                return self.book.finished(run_id, epoch, finished, &mut at);
+            }
+            Message::Launched { run_id, epoch } => (run_id, Input::Launched(epoch)),
+            Message::Started { run_id, epoch } => (run_id, Input::Started(epoch)),
+        };
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        self.book.input(run_id, input, &mut at);
+    }
+
+    async fn command(&mut self, command: Command) -> Result<Started, Refusal> {
+        match command {
+            Command::Create { settings, who } => self.create(settings, who),
+            Command::Change { job_id, who, change } => self.change(job_id, who, change).await,
+            Command::Delete { job_id } => {
+                self.job(job_id).await?;
+                self.changes.push(Change::JobDeleted(job_id, now_ms()));
+                Ok(Started::default())
+            }
+            Command::RunNow(run) => self.run_now(run, None).await,
+            Command::Submit(submit) => self.submit(submit).await,
+            Command::Repair(repair) => self.repair(repair).await,
+            Command::Cancel { run_id } => self.cancel(run_id).await,
+            Command::CancelAll { job_id, only_queued } => self.cancel_all(job_id, only_queued).await,
+            Command::DeleteRun { run_id } => self.delete_run(run_id).await,
+        }
+    }
+
+    fn create(&mut self, settings: Map<String, Value>, who: String) -> Result<Started, Refusal> {
+        let settings = Value::Object(settings);
+        let read = Settings::read(&settings)?;
+        let job_id = self.ids.take();
+        let now_ms = now_ms();
+        self.changes.push(Change::Job(Job {
+            job_id,
+            name: read.name,
+            creator: who.clone(),
+            created_ms: now_ms,
+            changed_ms: now_ms,
+            changed_by: who,
+            version: 1,
+            settings: settings.to_string(),
+        }));
+        Ok(Started { id: job_id, number: 0 })
+    }
+
+    async fn change(&mut self, job_id: i64, who: String, change: Definition) -> Result<Started, Refusal> {
+        let (job, old) = self.job(job_id).await?;
+        let settings = match change {
+            Definition::Reset(new) => new,
+            Definition::Update { new, remove } => {
+                let Value::Object(mut settings) = old else { return Err(Refusal::NoJob(job_id)) };
+                settings::remove(&mut settings, &remove)?;
+                settings::merge(&mut settings, new);
+                settings
+            }
+        };
+        let settings = Value::Object(settings);
+        let read = Settings::read(&settings)?;
+        let (name, version, settings) = (read.name, job.version + 1, settings.to_string());
+        self.changes.push(Change::Job(Job { name, version, settings, changed_ms: now_ms(), changed_by: who, ..job }));
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        self.book.allow(job_id, read.concurrent_runs, &mut at);
+        Ok(Started { id: job_id, number: 0 })
+    }
+
+    async fn job(&self, job_id: i64) -> Result<(Job, Value), Refusal> {
+        let job = self.jobs.job(job_id).await?.ok_or(Refusal::NoJob(job_id))?;
+        let settings = serde_json::from_str(&job.settings).unwrap_or_default();
+        Ok((job, settings))
+    }
+
+    async fn run_now(&mut self, run: RunNow, parent: Option<Parent>) -> Result<Started, Refusal> {
+        if let Some(known) = self.known_token(run.job_id, run.token.as_deref()).await? {
+            return Ok(known);
+        }
+        let (job, json) = self.job(run.job_id).await?;
+        let settings = Settings::read(&json)?;
+        if let Some(only) = &run.only {
+            settings.only(only)?;
+        }
+        let number = self.next_number(run.job_id).await?;
+        let about =
+            About { settings: json, parameters: run.parameters, overriding: run.overriding, only: run.only, parent };
+        let new = NewRun {
+            job_id: run.job_id,
+            number,
+            run_type: if parent.is_some() { "WORKFLOW_RUN" } else { "JOB_RUN" },
+            name: job.name,
+            creator: run.who,
+            cause: if parent.is_some() { "RUN_JOB_TASK" } else { "ONE_TIME" },
+            about,
+            settings,
+            queues: run.queues,
+        };
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        let started = Started { id: self.book.start(new, &mut at), number };
+        self.note_token(run.job_id, run.token, started);
+        Ok(started)
+    }
+
+    async fn submit(&mut self, submit: Submit) -> Result<Started, Refusal> {
+        if let Some(known) = self.known_token(0, submit.token.as_deref()).await? {
+            return Ok(known);
+        }
+        let mut json = submit.settings;
+        if let Some(name) = json.remove("run_name") {
+            json.insert("name".to_owned(), name);
+        }
+        let json = Value::Object(json);
+        let settings = Settings::read(&json)?;
+        let new = NewRun {
+            job_id: self.ids.take(),
+            number: 1,
+            run_type: "SUBMIT_RUN",
+            name: settings.name.clone(),
+            creator: submit.who,
+            cause: "ONE_TIME",
+            about: About { settings: json, ..About::default() },
+            settings,
+            queues: None,
+        };
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        let started = Started { id: self.book.start(new, &mut at), number: 1 };
+        self.note_token(0, submit.token, started);
+        Ok(started)
+    }
+
+    async fn known_token(&self, job_id: i64, token: Option<&str>) -> Result<Option<Started>, Refusal> {
+        let Some(token) = token else { return Ok(None) };
+        if token.chars().count() > LONGEST_TOKEN {
+            return Err(Refusal::Value(format!("idempotency_token has more than {LONGEST_TOKEN} characters")));
+        }
+        if let Some(known) = self.tokens.get(&(job_id, token.to_owned())) {
+            return Ok(Some(*known));
+        }
+        let Some(run_id) = self.jobs.run_of_token(job_id, token).await? else { return Ok(None) };
+        let number = self.jobs.run(run_id).await?.map_or(0, |run| run.number);
+        Ok(Some(Started { id: run_id, number }))
+    }
+
+    fn note_token(&mut self, job_id: i64, token: Option<String>, started: Started) {
+        if let Some(token) = token {
+            self.changes.push(Change::Token(job_id, token.clone(), started.id));
+            self.tokens.insert((job_id, token), started);
+        }
+    }
+
+    async fn next_number(&mut self, job_id: i64) -> Result<i64, Refusal> {
+        let last = match self.numbers.get(&job_id) {
+            Some(last) => *last,
+            None => self.jobs.last_number(job_id).await?,
+        };
+        self.numbers.insert(job_id, last + 1);
+        Ok(last + 1)
+    }
+
+    async fn repair(&mut self, repair: Repair) -> Result<Started, Refusal> {
+        let run = self.jobs.run(repair.run_id).await?.ok_or(Refusal::NoRun(repair.run_id))?;
+        let job_id = run.job_id;
+        let kept = self.kept(run).await?;
+        let current = match self.job(job_id).await {
+            Ok((_, json)) => Some((Settings::read(&json)?, json)),
+            // Deleted, or submitted without one.
+            Err(_) => None,
+        };
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        let id = self.book.repair(kept, current, &repair.request, repair.parameters, &mut at)?;
+        Ok(Started { id, number: 0 })
+    }
+
+    async fn cancel(&mut self, run_id: i64) -> Result<Started, Refusal> {
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        if self.book.is_open(run_id) {
+            self.book.stop(run_id, Stop::User, &mut at);
+            return Ok(Started::default());
+        }
+        if self.jobs.run(run_id).await?.is_some() {
+            return Ok(Started::default());
+        }
+        let task = self.jobs.task_run(run_id).await?.ok_or(Refusal::NoRun(run_id))?;
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        self.book.stop_task(task.run_id, run_id, &mut at);
+        Ok(Started::default())
+    }
+
+    async fn cancel_all(&mut self, job_id: Option<i64>, only_queued: bool) -> Result<Started, Refusal> {
+        if let Some(job_id) = job_id {
+            self.job(job_id).await?;
+        }
+        for run_id in self.book.open(job_id, only_queued) {
+            self.reserve_ids().await;
+            let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+            self.book.stop(run_id, Stop::User, &mut at);
+        }
+        Ok(Started::default())
+    }
+
+    async fn delete_run(&mut self, run_id: i64) -> Result<Started, Refusal> {
+        if self.book.is_open(run_id) {
+            return Err(Refusal::State(format!("run {run_id} is still active; cancel it, then delete it")));
+        }
+        self.jobs.run(run_id).await?.ok_or(Refusal::NoRun(run_id))?;
+        let attempts: Vec<i64> = self.jobs.task_runs(run_id).await?.iter().map(|task| task.task_run_id).collect();
+        self.changes.push(Change::RunDeleted(run_id));
+        self.executor.forget(attempts);
+        Ok(Started::default())
+    }
+
+    /// What an act leads to that concerns the book itself.
+    async fn follow(&mut self, act: Act) {
+        self.reserve_ids().await;
+        match act {
+            Act::RunJob { parent, job_id, parameters } => self.run_child(parent, job_id, parameters).await,
+            Act::StopRun(run_id) => {
+                let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+                self.book.stop(run_id, Stop::Engine, &mut at);
+            }
+            _ => {}
+        }
+    }
+
+    /// The child of one task run is made once, whoever asks how often.
+    async fn run_child(&mut self, parent: Parent, job_id: i64, parameters: std::collections::BTreeMap<String, String>) {
+        let token = Some(format!("task-run-{}-{}", parent.task_run_id, parent.epoch));
+        let run = RunNow { job_id, parameters, token, ..RunNow::default() };
+        let error = match self.run_now(run, Some(parent)).await {
+            Ok(started) => {
+                self.book.child(parent.run_id, parent.epoch, started.id);
+                return self.child_is_over(parent, started.id).await;
+            }
+            Err(error) => error,
+        };
+        let end = End::of(crate::Outcome::Failed, Code::InvalidRunConfiguration);
+        let finished = crate::book::Finished { end, error: Some(error.to_string()), trace: None };
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        self.book.finished(parent.run_id, parent.epoch, finished, &mut at);
+    }
+
+    /// A child that was over before its parent was taken up again, or that was skipped.
+    async fn child_is_over(&mut self, parent: Parent, child: i64) {
+        if self.book.is_open(child) {
+            let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+            self.book.input(parent.run_id, Input::Launched(parent.epoch), &mut at);
+            return self.book.input(parent.run_id, Input::Started(parent.epoch), &mut at);
+        }
+        let row = self.jobs.run(child).await.ok().flatten();
+        let result = row.as_ref().and_then(|row| row.state.result.as_deref());
+        let end = match result {
+            Some("SUCCESS" | "SUCCESS_WITH_FAILURES") => End::SUCCESS,
+            _ => End::FAILED,
+        };
+        let mut finished = crate::book::Finished::of(end);
+        finished.error = (end == End::FAILED).then(|| match row {
+            Some(row) => row.state.message,
+            None => "the run of the other job was skipped: as many of its runs are active as may be".to_owned(),
+        });
+        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        self.book.finished(parent.run_id, parent.epoch, finished, &mut at);
+    }
+
+    async fn reserve_ids(&mut self) {
+        while self.ids.left() < IDS_A_MESSAGE {
+            match self.jobs.reserve_ids(MANY_IDS).await {
+                Ok(first) => self.ids = Ids::new(first, MANY_IDS),
+                Err(error) => {
+                    tracing::error!(%error, "no ids can be reserved; trying again");
+                    tokio::time::sleep(AFTER_FAILURE).await;
+                }
+            }
+        }
+    }
+
+    /// Writes what has changed, then answers and acts. What cannot be written now is written later:
+    /// nobody is told before, and nothing starts.
+    async fn commit(&mut self) {
+        let (changes, acts) = self.book.take();
+        let mut all = std::mem::take(&mut self.changes);
+        // The run before the token that names it.
+        let tokens = all.extract_if(.., |change| matches!(change, Change::Token(..))).collect::<Vec<_>>();
+        all.extend(changes);
+        all.extend(tokens);
+        if !all.is_empty() {
+            while let Err(error) = self.jobs.write(&all).await {
+                tracing::error!(%error, "what became of the runs cannot be written; trying again");
+                tokio::time::sleep(AFTER_FAILURE).await;
+            }
+        }
+        self.tokens.clear();
+        for (reply, done) in self.replies.drain(..) {
+            // A client that is gone needs no answer.
+            let _ = reply.send(done);
+        }
+        for act in acts {
+            match act {
+                Act::Launch { run_id, task_run_id, epoch, program } => {
+                    self.executor.launch(run_id, task_run_id, epoch, program);
+                }
+                Act::Stop { run_id, epoch, .. } => self.executor.stop(run_id, epoch),
+                Act::Warn(run_id) => tracing::warn!(run_id, "a run takes longer than its job expects"),
+                Act::RunJob { .. } | Act::StopRun(_) => self.later.push_back(act),
+            }
+        }
+    }
+}
+
+/// Whether a message is about rows that what came before it may change.
+fn needs_what_is_written(message: &Message) -> bool {
+    let Message::Command(command, _) = message else { return false };
+    !matches!(command, Command::RunNow(_) | Command::Submit(_) | Command::Cancel { .. } | Command::CancelAll { .. })
+}
+
+/// A run whose rows make none.
+fn broken(state: RunState, why: &str) -> RunState {
+    let end = End::internal_error(Code::InternalError);
+    RunState {
+        life_cycle: end.life_cycle.word().to_owned(),
+        result: end.outcome.map(|outcome| outcome.word().to_owned()),
+        code: Some(end.code.word().to_owned()),
+        message: why.to_owned(),
+        end_ms: Some(now_ms()),
+        ..state
+    }
+}

@@ -1,0 +1,762 @@
+//! The definition of a job, as the Jobs API writes it and the engine reads it.
+//!
+//! In: the `settings` object of a job or the body of a submitted run. Out: [`Settings`], or what is
+//! wrong and where. What the engine does not read stays as it is in the object that the caller
+//! keeps; the object itself is changed by [`fill_defaults`], [`merge`] and [`remove`] only.
+
+use crate::condition::Operator;
+use crate::graph::{Dependency, Graph, GraphError, Kind, Retry, RunIf, Task};
+use crate::quartz::Cron;
+use crate::references::references;
+use crate::step::Limits;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use thiserror::Error;
+
+/// Most tasks of a job.
+pub const MOST_TASKS: usize = 1_000;
+/// Longest key of a task, characters.
+const LONGEST_KEY: usize = 100;
+/// Longest name of a job or run, bytes.
+const LONGEST_NAME: usize = 4_096;
+/// Longest description, characters.
+const LONGEST_DESCRIPTION: usize = 27_700;
+/// Most tags of a job.
+const MOST_TAGS: usize = 25;
+/// Most runs of one job at once.
+const MOST_CONCURRENT_RUNS: i64 = 1_000;
+/// Most items of a for-each at once.
+const MOST_CONCURRENT_ITEMS: i64 = 100;
+/// What a job is called that was given no name.
+pub const UNTITLED: &str = "Untitled";
+
+/// Why a definition is none.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Invalid {
+    /// A field has the wrong type.
+    #[error("{0}")]
+    Malformed(String),
+    /// A value that may not be.
+    #[error("{0}")]
+    Value(String),
+}
+
+impl From<GraphError> for Invalid {
+    fn from(error: GraphError) -> Self {
+        Self::Value(error.to_string())
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Invalid {
+    Invalid::Value(message.into())
+}
+
+/// A definition, as far as the engine needs it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Its name.
+    pub name: String,
+    /// What is to be done, by position.
+    pub tasks: Vec<TaskSettings>,
+    /// Of the run as a whole.
+    pub limits: Limits,
+    /// `max_concurrent_runs`.
+    pub concurrent_runs: u32,
+    /// `queue.enabled`.
+    pub queues: bool,
+    /// Names and defaults of its parameters, in their order.
+    pub parameters: Vec<(String, String)>,
+    graph: Graph,
+}
+
+/// One task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskSettings {
+    /// Its key.
+    pub key: String,
+    /// What it does.
+    pub work: Work,
+    /// Variables that its program gets.
+    pub environment_variables: BTreeMap<String, String>,
+    /// Whether a cluster is asked for: its program then gets a Spark session by spark-submit.
+    pub wants_cluster: bool,
+}
+
+/// What a task does. Texts hold references that are resolved when it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// Compares two texts.
+    Condition {
+        /// How.
+        op: Operator,
+        /// One.
+        left: String,
+        /// The other.
+        right: String,
+    },
+    /// Does the same for each item of a list.
+    ForEach {
+        /// A JSON array, or a reference to one.
+        inputs: String,
+        /// What is done for each item.
+        task: Box<TaskSettings>,
+    },
+    /// Runs another job to its end.
+    RunJob {
+        /// Which.
+        job_id: i64,
+        /// With these parameters.
+        parameters: BTreeMap<String, String>,
+    },
+    /// Runs a Python file.
+    Python {
+        /// Path or `file:` URL.
+        file: String,
+        /// Its arguments.
+        parameters: Vec<String>,
+    },
+    /// Runs `spark-submit` with these arguments.
+    SparkSubmit {
+        /// As they are given to it.
+        parameters: Vec<String>,
+    },
+    /// Runs a class of a JAR on Spark.
+    SparkJar {
+        /// Path or URL of the JAR.
+        jar: String,
+        /// The class.
+        main_class: String,
+        /// Its arguments.
+        parameters: Vec<String>,
+    },
+    /// A kind that can be stored, but not run here.
+    Other(String),
+}
+
+impl Settings {
+    /// Reads a definition and checks it.
+    ///
+    /// # Errors
+    /// At the first thing that may not be: it is named, with the task where there is one.
+    pub fn read(settings: &Value) -> Result<Self, Invalid> {
+        let raw: Raw = object(settings, "the settings")?;
+        check_bounds(&raw)?;
+        let cluster_keys: BTreeSet<String> = keys_of(settings, "job_clusters", "job_cluster_key");
+        let tasks = raw.tasks.unwrap_or_default();
+        if tasks.len() > MOST_TASKS {
+            return Err(invalid(format!("a job has at most {MOST_TASKS} tasks, not {}", tasks.len())));
+        }
+        let variables = variables(&raw.environment_variables.unwrap_or_default());
+        let mut read = Vec::with_capacity(tasks.len());
+        let mut for_graph = Vec::with_capacity(tasks.len());
+        for (at, task) in tasks.iter().enumerate() {
+            let (task, of_graph) = read_task(task, at, &cluster_keys, &variables)?;
+            read.push(task);
+            for_graph.push(of_graph);
+        }
+        let warning = raw.health.iter().flat_map(|health| &health.rules);
+        let warning = warning.filter(|rule| rule.metric == "RUN_DURATION_SECONDS").map(|rule| rule.value * 1_000).min();
+        Ok(Self {
+            name: raw.name.unwrap_or_else(|| UNTITLED.to_owned()),
+            tasks: read,
+            limits: Limits { timeout_ms: seconds(raw.timeout_seconds), warning_ms: warning },
+            concurrent_runs: u32::try_from(raw.max_concurrent_runs.unwrap_or(1)).unwrap_or(1),
+            queues: raw.queue.is_some_and(|queue| queue.enabled),
+            parameters: raw.parameters.unwrap_or_default().into_iter().map(|p| (p.name, p.default)).collect(),
+            graph: Graph::new(for_graph)?,
+        })
+    }
+
+    /// Who waits for whom.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Positions of the tasks that a partial run is of: each word of `only` is a key, with a `+`
+    /// before it for all that is upstream, behind it for all that is downstream.
+    ///
+    /// # Errors
+    /// When a key is no task.
+    pub fn only(&self, only: &[String]) -> Result<Vec<usize>, Invalid> {
+        let mut chosen = vec![false; self.tasks.len()];
+        for word in only {
+            let (key, upstream) = word.strip_prefix('+').map_or((word.as_str(), false), |key| (key, true));
+            let (key, downstream) = key.strip_suffix('+').map_or((key, false), |key| (key, true));
+            let at = self.graph.position(key);
+            let at = at.ok_or_else(|| invalid(format!("{key:?} in `only` is no task of this job")))?;
+            let mut these = vec![false; self.tasks.len()];
+            these[at] = true;
+            if downstream {
+                these = self.graph.with_descendants(&these);
+            }
+            if upstream {
+                self.add_upstream(at, &mut these);
+            }
+            chosen.iter_mut().zip(these).for_each(|(chosen, this)| *chosen |= this);
+        }
+        Ok((0..chosen.len()).filter(|&at| chosen[at]).collect())
+    }
+
+    fn add_upstream(&self, at: usize, chosen: &mut [bool]) {
+        let mut todo = vec![at];
+        while let Some(at) = todo.pop() {
+            chosen[at] = true;
+            todo.extend(self.graph.parents(at).iter().map(|parent| parent.task).filter(|&parent| !chosen[parent]));
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    name: Option<String>,
+    description: Option<String>,
+    tasks: Option<Vec<Value>>,
+    #[serde(default, deserialize_with = "number")]
+    timeout_seconds: Option<i64>,
+    #[serde(default, deserialize_with = "number")]
+    max_concurrent_runs: Option<i64>,
+    queue: Option<Queue>,
+    parameters: Option<Vec<Parameter>>,
+    health: Option<Health>,
+    tags: Option<BTreeMap<String, String>>,
+    schedule: Option<Schedule>,
+    continuous: Option<Value>,
+    trigger: Option<Value>,
+    environment_variables: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+struct Queue {
+    #[serde(default)]
+    enabled: bool,
+}
+
+#[derive(Deserialize)]
+struct Parameter {
+    name: String,
+    #[serde(default)]
+    default: String,
+}
+
+#[derive(Deserialize)]
+struct Health {
+    #[serde(default)]
+    rules: Vec<HealthRule>,
+}
+
+#[derive(Deserialize)]
+struct HealthRule {
+    metric: String,
+    #[serde(deserialize_with = "must_be_number")]
+    value: i64,
+}
+
+#[derive(Deserialize)]
+struct Schedule {
+    quartz_cron_expression: String,
+    timezone_id: String,
+}
+
+#[derive(Deserialize)]
+struct RawTask {
+    task_key: Option<String>,
+    depends_on: Option<Vec<RawDependency>>,
+    run_if: Option<RunIf>,
+    disabled: Option<bool>,
+    #[serde(default, deserialize_with = "number")]
+    max_retries: Option<i64>,
+    #[serde(default, deserialize_with = "number")]
+    min_retry_interval_millis: Option<i64>,
+    retry_on_timeout: Option<bool>,
+    #[serde(default, deserialize_with = "number")]
+    timeout_seconds: Option<i64>,
+    job_cluster_key: Option<String>,
+    new_cluster: Option<Value>,
+    existing_cluster_id: Option<String>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct RawDependency {
+    task_key: String,
+    outcome: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawCondition {
+    op: Operator,
+    left: String,
+    right: String,
+}
+
+#[derive(Deserialize)]
+struct RawForEach {
+    inputs: String,
+    task: Value,
+    #[serde(default, deserialize_with = "number")]
+    concurrency: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct RawRunJob {
+    #[serde(deserialize_with = "must_be_number")]
+    job_id: i64,
+    job_parameters: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+struct RawPython {
+    python_file: String,
+    parameters: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct RawSubmit {
+    parameters: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct RawJar {
+    jar_uri: Option<String>,
+    main_class_name: String,
+    parameters: Option<Vec<String>>,
+}
+
+/// Ids come as numbers, or as the decimal texts that the archived command line sends.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Number(i64),
+        Text(String),
+    }
+    match Option::<Either>::deserialize(from)? {
+        None => Ok(None),
+        Some(Either::Number(number)) => Ok(Some(number)),
+        Some(Either::Text(text)) => {
+            text.parse().map(Some).map_err(|_| D::Error::custom(format!("{text:?} is no whole number")))
+        }
+    }
+}
+
+fn must_be_number<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    number(from)?.ok_or_else(|| D::Error::custom("a number is missing"))
+}
+
+fn object<T: DeserializeOwned>(value: &Value, what: &str) -> Result<T, Invalid> {
+    if !value.is_object() {
+        return Err(Invalid::Malformed(format!("{what} must be an object")));
+    }
+    T::deserialize(value).map_err(|error| Invalid::Malformed(format!("{what}: {error}")))
+}
+
+fn check_bounds(raw: &Raw) -> Result<(), Invalid> {
+    if raw.name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
+        return Err(invalid(format!("the name is longer than {LONGEST_NAME} bytes")));
+    }
+    if raw.description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
+        return Err(invalid(format!("the description is longer than {LONGEST_DESCRIPTION} characters")));
+    }
+    if raw.tags.as_ref().is_some_and(|tags| tags.len() > MOST_TAGS) {
+        return Err(invalid(format!("a job has at most {MOST_TAGS} tags")));
+    }
+    if let Some(many) = raw.max_concurrent_runs.filter(|many| !(0..=MOST_CONCURRENT_RUNS).contains(many)) {
+        return Err(invalid(format!("max_concurrent_runs must be between 0 and {MOST_CONCURRENT_RUNS}, not {many}")));
+    }
+    if raw.timeout_seconds.is_some_and(|seconds| seconds < 0) {
+        return Err(invalid("timeout_seconds must not be negative"));
+    }
+    let causes = [("schedule", raw.schedule.is_some()), ("continuous", raw.continuous.is_some())];
+    let causes = causes.into_iter().chain([("trigger", raw.trigger.is_some())]);
+    let given: Vec<&str> = causes.filter(|(_, is)| *is).map(|(name, _)| name).collect();
+    if given.len() > 1 {
+        return Err(invalid(format!("a job has one of schedule, continuous and trigger, not {}", given.join(" and "))));
+    }
+    check_parameters(raw.parameters.as_deref().unwrap_or_default())?;
+    check_schedule(raw.schedule.as_ref())
+}
+
+fn check_parameters(parameters: &[Parameter]) -> Result<(), Invalid> {
+    let mut seen = BTreeSet::new();
+    for Parameter { name, .. } in parameters {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err(invalid(format!(
+                "parameter {name:?}: a name is made of letters, digits, underscores, hyphens and dots"
+            )));
+        }
+        if !seen.insert(name) {
+            return Err(invalid(format!("two parameters have the name {name:?}")));
+        }
+    }
+    Ok(())
+}
+
+fn check_schedule(schedule: Option<&Schedule>) -> Result<(), Invalid> {
+    let Some(Schedule { quartz_cron_expression, timezone_id }) = schedule else { return Ok(()) };
+    Cron::parse(quartz_cron_expression)
+        .map_err(|error| invalid(format!("quartz_cron_expression {quartz_cron_expression:?}: {error}")))?;
+    jiff::tz::TimeZone::get(timezone_id)
+        .map(drop)
+        .map_err(|_| invalid(format!("timezone_id {timezone_id:?} is no time zone, such as Europe/Prague")))
+}
+
+fn keys_of(settings: &Value, list: &str, key: &str) -> BTreeSet<String> {
+    let items = settings[list].as_array().into_iter().flatten();
+    items.filter_map(|item| item[key].as_str().map(str::to_owned)).collect()
+}
+
+/// Name and value pairs, in either of the words that clients have for them.
+fn variables(list: &[Value]) -> BTreeMap<String, String> {
+    let text = |item: &Value, names: [&str; 2]| names.iter().find_map(|name| item[*name].as_str()).map(str::to_owned);
+    list.iter().filter_map(|item| Some((text(item, ["name", "key"])?, text(item, ["value", "default"])?))).collect()
+}
+
+fn seconds(seconds: Option<i64>) -> Option<i64> {
+    seconds.filter(|seconds| *seconds > 0).map(|seconds| seconds.saturating_mul(1_000))
+}
+
+fn read_task(
+    task: &Value,
+    at: usize,
+    clusters: &BTreeSet<String>,
+    variables: &BTreeMap<String, String>,
+) -> Result<(TaskSettings, Task), Invalid> {
+    let key = task["task_key"].as_str().unwrap_or_default();
+    let what = if key.is_empty() { format!("tasks[{at}]") } else { format!("task {key:?}") };
+    let raw: RawTask = object(task, &what)?;
+    let key = check_key(raw.task_key.as_deref(), &what)?;
+    if let Some(missing) = raw.job_cluster_key.as_ref().filter(|key| !clusters.contains(*key)) {
+        return Err(invalid(format!("{what}: job_cluster_key {missing:?} is not among the job_clusters")));
+    }
+    let work = work(&raw.rest, &what, clusters, variables)?;
+    let wants_cluster = raw.job_cluster_key.is_some() || raw.new_cluster.is_some() || raw.existing_cluster_id.is_some();
+    let of_graph = of_graph(&raw, &key, &work, &what)?;
+    Ok((TaskSettings { key, work, environment_variables: variables.clone(), wants_cluster }, of_graph))
+}
+
+fn check_key(key: Option<&str>, what: &str) -> Result<String, Invalid> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    match key {
+        None | Some("") => Err(invalid(format!("{what} has no task_key"))),
+        Some(key) if key.len() > LONGEST_KEY || !key.chars().all(plain) => Err(invalid(format!(
+            "{what}: a task_key is made of up to {LONGEST_KEY} letters, digits, underscores and hyphens"
+        ))),
+        Some(key) => Ok(key.to_owned()),
+    }
+}
+
+fn of_graph(raw: &RawTask, key: &str, work: &Work, what: &str) -> Result<Task, Invalid> {
+    let dependency = |on: &RawDependency| {
+        let outcome = match on.outcome.as_deref() {
+            None => None,
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            Some(other) => return Err(invalid(format!("{what}: outcome {other:?} is neither \"true\" nor \"false\""))),
+        };
+        Ok(Dependency { task_key: on.task_key.clone(), outcome })
+    };
+    let depends_on = raw.depends_on.iter().flatten().map(dependency).collect::<Result<_, _>>()?;
+    let (kind, reads) = match work {
+        Work::Condition { left, right, .. } => (Kind::Condition, read_from([left, right])),
+        Work::ForEach { inputs, .. } => {
+            let concurrency = raw.rest["for_each_task"]["concurrency"].as_i64().unwrap_or(1);
+            (Kind::ForEach { concurrency: concurrency.clamp(1, MOST_CONCURRENT_ITEMS) as u32 }, read_from([inputs]))
+        }
+        _ => (Kind::Work, Vec::new()),
+    };
+    // Attempts are those of the items, whose settings stand inside.
+    let inner = raw.rest.get("for_each_task").and_then(|each| each.get("task")).filter(|_| kind != Kind::Work);
+    let inner: Option<RawTask> = inner.map(|task| object(task, what)).transpose()?;
+    let attempts = inner.as_ref().unwrap_or(raw);
+    let max_retries = attempts.max_retries.unwrap_or_default();
+    if max_retries < -1 {
+        return Err(invalid(format!("{what}: max_retries must be -1 (without end) or more, not {max_retries}")));
+    }
+    Ok(Task {
+        key: key.to_owned(),
+        depends_on,
+        run_if: raw.run_if.unwrap_or_default(),
+        disabled: raw.disabled.unwrap_or_default(),
+        kind,
+        reads,
+        retry: Retry {
+            max_retries: i32::try_from(max_retries).unwrap_or(i32::MAX),
+            min_interval_ms: attempts.min_retry_interval_millis.unwrap_or_default().max(0),
+            on_timeout: attempts.retry_on_timeout.unwrap_or_default(),
+        },
+        timeout_ms: seconds(attempts.timeout_seconds),
+    })
+}
+
+/// Keys of the tasks whose values these texts refer to.
+fn read_from<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let mut keys = BTreeSet::new();
+    for text in texts {
+        keys.extend(
+            references(text).filter(|path| path[0] == "tasks").filter_map(|path| path.get(1).map(|k| (*k).to_owned())),
+        );
+    }
+    keys.into_iter().collect()
+}
+
+/// Kinds that can be stored. Those that run have a form of their own in [`Work`].
+const KINDS: [&str; 21] = [
+    "ai_function_task",
+    "ai_runtime_task",
+    "alert_task",
+    "clean_rooms_notebook_task",
+    "condition_task",
+    "dashboard_task",
+    "dbt_cloud_task",
+    "dbt_platform_task",
+    "dbt_task",
+    "for_each_task",
+    "gen_ai_compute_task",
+    "notebook_task",
+    "pipeline_task",
+    "power_bi_task",
+    "python_operator_task",
+    "python_wheel_task",
+    "run_job_task",
+    "spark_jar_task",
+    "spark_python_task",
+    "spark_submit_task",
+    "sql_task",
+];
+
+fn work(
+    rest: &Map<String, Value>,
+    what: &str,
+    clusters: &BTreeSet<String>,
+    variables: &BTreeMap<String, String>,
+) -> Result<Work, Invalid> {
+    let given: Vec<&str> =
+        KINDS.into_iter().filter(|kind| rest.get(*kind).is_some_and(|value| !value.is_null())).collect();
+    let kind = match given.as_slice() {
+        [kind] => *kind,
+        [] => return Err(invalid(format!("{what} does nothing; give it one of {}", KINDS.join(", ")))),
+        [first, second, ..] => return Err(invalid(format!("{what} has both {first} and {second}; it can have one"))),
+    };
+    let (value, what) = (&rest[kind], format!("{what}: {kind}"));
+    Ok(match kind {
+        "condition_task" => {
+            let RawCondition { op, left, right } = object(value, &what)?;
+            Work::Condition { op, left, right }
+        }
+        "for_each_task" => for_each(object(value, &what)?, &what, clusters, variables)?,
+        "run_job_task" => {
+            let RawRunJob { job_id, job_parameters } = object(value, &what)?;
+            Work::RunJob { job_id, parameters: job_parameters.unwrap_or_default() }
+        }
+        "spark_python_task" => {
+            let RawPython { python_file, parameters } = object(value, &what)?;
+            Work::Python { file: python_file, parameters: parameters.unwrap_or_default() }
+        }
+        "spark_submit_task" => {
+            let RawSubmit { parameters } = object(value, &what)?;
+            Work::SparkSubmit { parameters: parameters.unwrap_or_default() }
+        }
+        "spark_jar_task" => {
+            let RawJar { jar_uri, main_class_name, parameters } = object(value, &what)?;
+            let (jar, parameters) = (jar_uri.unwrap_or_default(), parameters.unwrap_or_default());
+            Work::SparkJar { jar, main_class: main_class_name, parameters }
+        }
+        other => Work::Other(other.to_owned()),
+    })
+}
+
+fn for_each(
+    raw: RawForEach,
+    what: &str,
+    clusters: &BTreeSet<String>,
+    variables: &BTreeMap<String, String>,
+) -> Result<Work, Invalid> {
+    let RawForEach { inputs, task, concurrency } = raw;
+    if let Some(wrong) = concurrency.filter(|many| !(1..=MOST_CONCURRENT_ITEMS).contains(many)) {
+        return Err(invalid(format!("{what}: concurrency must be between 1 and {MOST_CONCURRENT_ITEMS}, not {wrong}")));
+    }
+    let (inner, _) = read_task(&task, 0, clusters, variables)?;
+    match inner.work {
+        Work::ForEach { .. } => Err(invalid(format!("{what}: a for-each stands in a for-each, which cannot be"))),
+        _ => Ok(Work::ForEach { inputs, task: Box::new(inner) }),
+    }
+}
+
+/// Fills in what the API shows of a definition that left it out. Nothing else is added: tools
+/// compare what they sent with what they read.
+pub fn fill_defaults(settings: &mut Map<String, Value>, queues: bool) {
+    let mut put = |name: &str, value: Value| {
+        settings.entry(name).or_insert(value);
+    };
+    put("name", UNTITLED.into());
+    put("email_notifications", json!({}));
+    put("max_concurrent_runs", 1.into());
+    put("format", "MULTI_TASK".into());
+    if queues {
+        put("queue", json!({ "enabled": true }));
+    }
+    for task in settings.get_mut("tasks").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(task) = task.as_object_mut() else { continue };
+        task.entry("run_if").or_insert_with(|| "ALL_SUCCESS".into());
+        task.entry("timeout_seconds").or_insert_with(|| 0.into());
+        task.entry("email_notifications").or_insert_with(|| json!({}));
+        if let Some(notebook) = task.get_mut("notebook_task").and_then(Value::as_object_mut) {
+            notebook.entry("source").or_insert_with(|| "WORKSPACE".into());
+        }
+    }
+}
+
+/// Arrays that are merged item by item, and the field that tells their items apart.
+const KEYED: [(&str, &str); 4] = [
+    ("tasks", "task_key"),
+    ("job_clusters", "job_cluster_key"),
+    ("environments", "environment_key"),
+    ("parameters", "name"),
+];
+
+/// Changes the fields that are given; of arrays with keys the items that are given.
+pub fn merge(settings: &mut Map<String, Value>, new: Map<String, Value>) {
+    for (name, value) in new {
+        let key = KEYED.iter().find(|(list, _)| *list == name).map(|(_, key)| *key);
+        match (key, settings.get_mut(&name), value) {
+            (Some(key), Some(Value::Array(old)), Value::Array(new)) => merge_items(old, new, key),
+            (_, _, value) => drop(settings.insert(name, value)),
+        }
+    }
+}
+
+fn merge_items(old: &mut Vec<Value>, new: Vec<Value>, key: &str) {
+    for item in new {
+        match old.iter_mut().find(|known| known[key] == item[key]) {
+            Some(known) => *known = item,
+            None => old.push(item),
+        }
+    }
+}
+
+/// Takes fields away: top-level names, or `tasks/KEY` and the like for one item.
+///
+/// # Errors
+/// When a path leads into something that has no keys.
+pub fn remove(settings: &mut Map<String, Value>, fields: &[String]) -> Result<(), Invalid> {
+    for field in fields {
+        let Some((list, wanted)) = field.split_once('/') else {
+            settings.remove(field);
+            continue;
+        };
+        let key = KEYED.iter().find(|(name, _)| *name == list).map(|(_, key)| *key);
+        let Some(key) = key else {
+            return Err(invalid(format!(
+                "fields_to_remove: {field:?} cannot be removed; name a field of the settings, or an item of tasks, \
+                 job_clusters, environments or parameters as tasks/KEY"
+            )));
+        };
+        if let Some(Value::Array(items)) = settings.get_mut(list) {
+            items.retain(|item| item[key].as_str() != Some(wanted));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(tasks: Value) -> Value {
+        json!({ "name": "night", "tasks": tasks })
+    }
+
+    fn condition(key: &str) -> Value {
+        json!({ "task_key": key, "condition_task": { "left": "1", "op": "EQUAL_TO", "right": "1" } })
+    }
+
+    #[test]
+    fn what_may_not_be_is_named() {
+        let python = json!({ "task_key": "a", "spark_python_task": { "python_file": "/a.py" } });
+        let with = |name: &str, value: Value| {
+            let mut settings = job(json!([condition("a")]));
+            settings[name] = value;
+            settings
+        };
+        for (settings, message) in [
+            (job(json!([])), "a job needs at least one task"),
+            (job(json!([{ "task_key": "a" }])), "task \"a\" does nothing; give it one of"),
+            (job(json!([{ "condition_task": {} }])), "tasks[0] has no task_key"),
+            (job(json!([condition("a b")])), "task \"a b\": a task_key is made of"),
+            (job(json!([condition("a"), condition("a")])), "two tasks have the key \"a\""),
+            (job(json!([{ "task_key": "a", "condition_task": { "left": 1 } }])), "task \"a\": condition_task: "),
+            (with("timeout_seconds", json!("soon")), "the settings: \"soon\" is no whole number"),
+            (with("max_concurrent_runs", json!(1001)), "max_concurrent_runs must be between 0 and 1000, not 1001"),
+            (with("parameters", json!([{ "name": "a b" }])), "parameter \"a b\": a name is made of"),
+            (
+                with("schedule", json!({ "quartz_cron_expression": "* *", "timezone_id": "UTC" })),
+                "quartz_cron_expression",
+            ),
+            (
+                with("schedule", json!({ "quartz_cron_expression": "0 0 6 * * ?", "timezone_id": "Mars/Base" })),
+                "timezone_id \"Mars/Base\" is no time zone",
+            ),
+            (
+                job(json!([{ "task_key": "a", "for_each_task": { "inputs": "[]", "task":
+                    { "task_key": "b", "for_each_task": { "inputs": "[]", "task": python } } } }])),
+                "a for-each stands in a for-each",
+            ),
+        ] {
+            let error = Settings::read(&settings).unwrap_err().to_string();
+            assert!(error.contains(message), "{settings}: {error}");
+        }
+    }
+
+    #[test]
+    fn ids_may_be_texts_and_unknown_fields_are_left_alone() {
+        let mut settings = job(json!([{ "task_key": "a", "max_retries": "2", "brand_new": 1,
+            "run_job_task": { "job_id": "123", "job_parameters": { "day": "mon" } } }]));
+        settings["brand_new"] = json!({ "x": 1 });
+        let read = Settings::read(&settings).unwrap();
+        let Work::RunJob { job_id, parameters } = &read.tasks[0].work else { panic!() };
+        assert_eq!((*job_id, parameters["day"].as_str()), (123, "mon"));
+        assert_eq!(read.graph().tasks()[0].retry.max_retries, 2);
+    }
+
+    #[test]
+    fn partial_runs_are_of_the_named_tasks_and_what_their_signs_add() {
+        let after = |key: &str, on: &str| {
+            let mut task = condition(key);
+            task["depends_on"] = json!([{ "task_key": on }]);
+            task
+        };
+        let settings = job(json!([condition("a"), after("b", "a"), after("c", "b"), after("d", "c")]));
+        let settings = Settings::read(&settings).unwrap();
+        let only = |words: &[&str]| settings.only(&words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>());
+        assert_eq!(only(&["b"]), Ok(vec![1]));
+        assert_eq!(only(&["+b"]), Ok(vec![0, 1]));
+        assert_eq!(only(&["c+"]), Ok(vec![2, 3]));
+        assert_eq!(only(&["a", "+c+"]), Ok(vec![0, 1, 2, 3]));
+        assert!(only(&["x"]).unwrap_err().to_string().contains("\"x\" in `only` is no task"));
+    }
+
+    #[test]
+    fn changes_touch_only_what_they_name() {
+        let mut settings = job(json!([condition("a"), condition("b")]));
+        settings["tags"] = json!({ "x": "1" });
+        let Value::Object(mut settings) = settings else { panic!() };
+        let Value::Object(new) = json!({ "max_concurrent_runs": 9, "tasks": [condition("c"), { "task_key": "a" }] })
+        else {
+            panic!()
+        };
+        merge(&mut settings, new);
+        let keys = |settings: &Map<String, Value>| -> Vec<String> {
+            settings["tasks"].as_array().unwrap().iter().map(|t| t["task_key"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!((keys(&settings), &settings["tags"]["x"]), (vec!["a".into(), "b".into(), "c".into()], &json!("1")));
+        assert_eq!(settings["tasks"][0], json!({ "task_key": "a" }));
+        remove(&mut settings, &["tags".to_owned(), "tasks/c".to_owned()]).unwrap();
+        assert_eq!((keys(&settings).len(), settings.contains_key("tags")), (2, false));
+        assert!(remove(&mut settings, &["queue/enabled".to_owned()]).is_err());
+    }
+}

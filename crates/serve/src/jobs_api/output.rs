@@ -1,0 +1,88 @@
+//! What a task run left behind: its output, and what went wrong.
+
+use super::asked::Query;
+use super::runs_json::{Shown, detail, of_task_run};
+use super::{Answer, ApiError, Shared, Workspace};
+use crate::clock::now_ms;
+use axum::Json;
+use axum::extract::State;
+use run::Outcome;
+use run::local::logs::{self, Stream};
+use serde_json::{Map, Value, json};
+use std::io;
+use std::path::Path;
+use store::jobs::{Run, TaskRun};
+
+/// Bytes of the longest `logs`: the last ones.
+const LOG_BYTES: u64 = 5 << 20;
+/// Bytes that are read at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+pub(super) async fn show(State(workspace): Shared, query: Query) -> Answer {
+    let run_id = query.id("run_id")?;
+    let (run, task, all) = asked(&workspace, run_id).await?;
+    let shown = Shown { base: query.base(), now_ms: now_ms(), history: false, resolved: false };
+    let detail = detail(&task);
+    let mut answer = Map::new();
+    answer.insert("metadata".to_owned(), of_task_run(&run, &task, &all, &shown).into());
+    // Fields without content are absent: clients ask whether they are there.
+    answer.extend(detail.error.map(|error| ("error".to_owned(), error.into())));
+    answer.extend(detail.error_trace.map(|trace| ("error_trace".to_owned(), trace.into())));
+    answer.extend(detail.child_run_id.map(|child| ("run_job_output".to_owned(), json!({ "run_id": child }))));
+    let dir = workspace.engine.attempt(task.task_run_id);
+    let read = tokio::task::spawn_blocking(move || last_output(&dir)).await;
+    let read = read.map_err(|_| ApiError::internal("reading the output failed"))?;
+    let (text, truncated) = read.map_err(|error| ApiError::internal(error.to_string()))?;
+    if !text.is_empty() {
+        answer.insert("logs".to_owned(), text.into());
+        answer.insert("logs_truncated".to_owned(), truncated.into());
+    }
+    Ok(Json(Value::Object(answer)))
+}
+
+/// The task run of this id; of a whole run its first failed task, else its last leaf.
+async fn asked(workspace: &Workspace, run_id: i64) -> Result<(Run, TaskRun, Vec<TaskRun>), ApiError> {
+    let missing = || ApiError::no_run(run_id);
+    if let Some(task) = workspace.jobs.task_run(run_id).await? {
+        let run = workspace.jobs.run(task.run_id).await?.ok_or_else(missing)?;
+        let all = workspace.jobs.task_runs(task.run_id).await?;
+        return Ok((run, task, all));
+    }
+    let run = workspace.jobs.run(run_id).await?.ok_or_else(missing)?;
+    let all = workspace.jobs.task_runs(run_id).await?;
+    let failed = |task: &&TaskRun| task.result.as_deref() == Some(Outcome::Failed.word());
+    let of_tasks = || all.iter().filter(|task| task.item.is_none());
+    let task = of_tasks().find(failed).or_else(|| of_tasks().max_by_key(|task| task.end_ms));
+    let task = task.ok_or_else(|| ApiError::invalid(format!("run {run_id} started no task, so it has no output")))?;
+    Ok((run, task.clone(), all))
+}
+
+/// The end of what a program wrote, standard output first; whether there was more.
+fn last_output(dir: &Path) -> io::Result<(String, bool)> {
+    let (stdout, cut_out) = last(dir, Stream::Stdout, LOG_BYTES)?;
+    let (stderr, cut_err) = last(dir, Stream::Stderr, LOG_BYTES.saturating_sub(stdout.len() as u64))?;
+    let mut text = String::from_utf8_lossy(&stdout).into_owned();
+    if !text.is_empty() && !stderr.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&String::from_utf8_lossy(&stderr));
+    Ok((text, cut_out || cut_err))
+}
+
+fn last(dir: &Path, stream: Stream, most: u64) -> io::Result<(Vec<u8>, bool)> {
+    let end = logs::read(dir, stream, u64::MAX, 0)?.next;
+    let mut at = end.saturating_sub(most);
+    let mut cut = at > 0;
+    let mut bytes = Vec::new();
+    while at < end {
+        let chunk = logs::read(dir, stream, at, CHUNK_BYTES)?;
+        if chunk.bytes.is_empty() {
+            break;
+        }
+        cut |= chunk.left_out_bytes > 0;
+        bytes.extend(chunk.marker().into_iter().flat_map(String::into_bytes));
+        bytes.extend(chunk.bytes);
+        at = chunk.next;
+    }
+    Ok((bytes, cut))
+}

@@ -1,0 +1,444 @@
+//! Jobs, their runs and task runs as rows.
+//!
+//! What an engine decided comes as a list of [`Change`]s and is written whole or not at all; once
+//! that returns it is on the disk. Lists go by key, never by offset, so that a page deep in the
+//! past costs what the first one does.
+
+use crate::Error;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{FromRow, QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
+use std::path::PathBuf;
+
+/// A job as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, FromRow)]
+pub struct Job {
+    /// Its id.
+    pub job_id: i64,
+    /// Its name.
+    pub name: String,
+    /// Who made it.
+    pub creator: String,
+    /// When, epoch ms.
+    pub created_ms: i64,
+    /// When it was changed last, epoch ms.
+    pub changed_ms: i64,
+    /// Who did.
+    pub changed_by: String,
+    /// Grows with each change of its settings.
+    pub version: i64,
+    /// Its definition, in whatever form the caller gives it.
+    pub settings: String,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, FromRow)]
+pub struct Run {
+    /// Its id.
+    pub run_id: i64,
+    /// Of which job; of a submitted run an id of its own.
+    pub job_id: i64,
+    /// `number_in_job`.
+    pub number: i64,
+    /// `run_type`.
+    pub run_type: String,
+    /// Its name.
+    pub name: String,
+    /// Who started it.
+    pub creator: String,
+    /// `trigger`.
+    pub cause: String,
+    /// What it was started with, in whatever form the caller gives it.
+    pub about: String,
+    /// How far it is.
+    #[sqlx(flatten)]
+    pub state: RunState,
+}
+
+/// What changes of a run while it goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, FromRow)]
+pub struct RunState {
+    /// `life_cycle_state`.
+    pub life_cycle: String,
+    /// `result_state`.
+    pub result: Option<String>,
+    /// `termination_details.code`, or the code of what it waits for.
+    pub code: Option<String>,
+    /// `state_message`.
+    pub message: String,
+    /// When it came to be, epoch ms.
+    pub start_ms: i64,
+    /// When it left the queue, epoch ms.
+    pub admitted_ms: Option<i64>,
+    /// When it was over, epoch ms.
+    pub end_ms: Option<i64>,
+    /// Its rounds, in whatever form the caller gives them.
+    pub rounds: String,
+    /// The engine's own state of it; `None`: it never began.
+    pub core: Option<String>,
+}
+
+/// A task in a run: one attempt, of the task itself or of one item of its list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, FromRow)]
+pub struct TaskRun {
+    /// Its id, unlike that of any run.
+    pub task_run_id: i64,
+    /// In which run.
+    pub run_id: i64,
+    /// Position of the task in the run.
+    pub position: i64,
+    /// Item of a for-each.
+    pub item: Option<i64>,
+    /// Key of the task.
+    pub task_key: String,
+    /// `attempt_number`.
+    pub attempt: i64,
+    /// 0: the original run; n: its n-th repair.
+    pub round: i64,
+    /// `life_cycle_state`.
+    pub life_cycle: String,
+    /// `result_state`.
+    pub result: Option<String>,
+    /// `termination_details.code`.
+    pub code: Option<String>,
+    /// `state_message`.
+    pub message: String,
+    /// When it waited for no task any more, epoch ms.
+    pub start_ms: Option<i64>,
+    /// When its work began, epoch ms.
+    pub running_ms: Option<i64>,
+    /// When it was over, epoch ms.
+    pub end_ms: Option<i64>,
+    /// Names the start of its work in the run.
+    pub epoch: Option<i64>,
+    /// The engine's own state of the work; `None`: there is none now.
+    pub work: Option<String>,
+    /// What is known of it besides, in whatever form the caller gives it.
+    pub detail: String,
+}
+
+/// One thing that is to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A job that is new or has changed.
+    Job(Job),
+    /// A job is deleted, at a time in epoch ms; its runs stay.
+    JobDeleted(i64, i64),
+    /// A run that is new.
+    Run(Run),
+    /// What a run is now; with `about` where that changed too.
+    RunState(i64, RunState, Option<String>),
+    /// A run goes, with all that is kept of it.
+    RunDeleted(i64),
+    /// A task run that is new or has changed.
+    TaskRun(TaskRun),
+    /// The engine's state of a task: run, position, state.
+    Core(i64, i64, String),
+    /// A change of state: run, task run, the new state, epoch ms.
+    Transition(i64, Option<i64>, String, i64),
+    /// A token of a caller stands for a run: job (0: none), token, run.
+    Token(i64, String, i64),
+}
+
+/// Which runs are wanted, all conditions together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Of this job.
+    pub job_id: Option<i64>,
+    /// Those that are over, or those that are not.
+    pub is_over: Option<bool>,
+    /// Of this type.
+    pub run_type: Option<String>,
+    /// Started at this time or later, epoch ms.
+    pub from_ms: Option<i64>,
+    /// Started at this time or before, epoch ms.
+    pub to_ms: Option<i64>,
+}
+
+/// A place in a list of runs, which is ordered by start and id, the latest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// After this start (epoch ms) and id: the older ones.
+    After(i64, i64),
+    /// Before this start and id: the newer ones next to it.
+    Before(i64, i64),
+}
+
+/// A place in a list of jobs, which is ordered by id, the newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobPlace {
+    /// Below this id: the older ones.
+    Below(i64),
+    /// Above this id: the newer ones next to it.
+    Above(i64),
+}
+
+/// Jobs and runs of a data directory. Clones share their connections.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    pub(crate) database: SqlitePool,
+    pub(crate) path: PathBuf,
+}
+
+const JOB: &str = "SELECT job_id, name, creator, created_ms, changed_ms, changed_by, version, settings FROM jobs";
+const RUN: &str = "SELECT run_id, job_id, number, run_type, name, creator, cause, about, life_cycle, result, code, \
+                   message, start_ms, admitted_ms, end_ms, rounds, core FROM runs";
+const TASK_RUN: &str = "SELECT task_run_id, run_id, position, item, task_key, attempt, round, life_cycle, result, \
+                        code, message, start_ms, running_ms, end_ms, epoch, work, detail FROM task_runs";
+
+impl Jobs {
+    /// Writes all of it or nothing. It is on the disk when this returns.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn write(&self, changes: &[Change]) -> Result<(), Error> {
+        let all = async {
+            let mut transaction = self.database.begin().await?;
+            for change in changes {
+                write(change, &mut transaction).await?;
+            }
+            transaction.commit().await
+        };
+        all.await.map_err(self.failed("writing", "what became of the runs"))
+    }
+
+    /// Reserves ids: gives the first of so many that nobody has or will get.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn reserve_ids(&self, many: i64) -> Result<i64, Error> {
+        let update = sqlx::query_scalar("UPDATE ids SET given = given + $1 RETURNING given").bind(many);
+        let given: i64 = update.fetch_one(&self.database).await.map_err(self.failed("reserving", "ids"))?;
+        Ok(given - many + 1)
+    }
+
+    /// A job that was not deleted.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn job(&self, job_id: i64) -> Result<Option<Job>, Error> {
+        let mut query = QueryBuilder::new(JOB);
+        query.push(" WHERE deleted_ms IS NULL AND job_id = ").push_bind(job_id);
+        Ok(self.all(query, "a job").await?.pop())
+    }
+
+    /// Jobs, the newest first, at most so many, from a place on; of this name in any case.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn jobs(&self, name: Option<&str>, from: Option<JobPlace>, most: u32) -> Result<Vec<Job>, Error> {
+        let mut query = QueryBuilder::new(JOB);
+        query.push(" WHERE deleted_ms IS NULL");
+        if let Some(name) = name {
+            query.push(" AND name_folded = ").push_bind(name.to_lowercase());
+        }
+        let is_back = matches!(from, Some(JobPlace::Above(_)));
+        match from {
+            Some(JobPlace::Below(id)) => drop(query.push(" AND job_id < ").push_bind(id)),
+            Some(JobPlace::Above(id)) => drop(query.push(" AND job_id > ").push_bind(id)),
+            None => {}
+        }
+        query.push(if is_back { " ORDER BY job_id LIMIT " } else { " ORDER BY job_id DESC LIMIT " }).push_bind(most);
+        let mut jobs = self.all(query, "the jobs").await?;
+        if is_back {
+            jobs.reverse();
+        }
+        Ok(jobs)
+    }
+
+    /// A run.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn run(&self, run_id: i64) -> Result<Option<Run>, Error> {
+        let mut query = QueryBuilder::new(RUN);
+        query.push(" WHERE run_id = ").push_bind(run_id);
+        Ok(self.all(query, "a run").await?.pop())
+    }
+
+    /// Runs, the latest first, at most so many, from a place on.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn runs(&self, filter: &RunFilter, from: Option<From>, most: u32) -> Result<Vec<Run>, Error> {
+        let mut query = QueryBuilder::new(RUN);
+        query.push(" WHERE 1");
+        if let Some(job_id) = filter.job_id {
+            query.push(" AND job_id = ").push_bind(job_id);
+        }
+        if let Some(run_type) = &filter.run_type {
+            query.push(" AND run_type = ").push_bind(run_type.clone());
+        }
+        match filter.is_over {
+            Some(true) => drop(query.push(" AND end_ms IS NOT NULL")),
+            Some(false) => drop(query.push(" AND end_ms IS NULL")),
+            None => {}
+        }
+        if let Some(from_ms) = filter.from_ms {
+            query.push(" AND start_ms >= ").push_bind(from_ms);
+        }
+        if let Some(to_ms) = filter.to_ms {
+            query.push(" AND start_ms <= ").push_bind(to_ms);
+        }
+        let order = match from {
+            Some(From::Before(..)) => "ASC",
+            _ => "DESC",
+        };
+        if let Some(From::After(start_ms, run_id) | From::Before(start_ms, run_id)) = from {
+            query.push(if order == "ASC" { " AND (start_ms, run_id) > (" } else { " AND (start_ms, run_id) < (" });
+            query.push_bind(start_ms).push(", ").push_bind(run_id).push(")");
+        }
+        query.push(format_args!(" ORDER BY start_ms {order}, run_id {order} LIMIT ")).push_bind(most);
+        let mut runs = self.all(query, "the runs").await?;
+        if order == "ASC" {
+            runs.reverse();
+        }
+        Ok(runs)
+    }
+
+    /// Runs that are not over, in the order in which they came to be.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn open_runs(&self) -> Result<Vec<Run>, Error> {
+        let mut query = QueryBuilder::new(RUN);
+        query.push(" WHERE end_ms IS NULL ORDER BY run_id");
+        self.all(query, "the open runs").await
+    }
+
+    /// The task runs of a run, by position, item and attempt.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn task_runs(&self, run_id: i64) -> Result<Vec<TaskRun>, Error> {
+        let mut query = QueryBuilder::new(TASK_RUN);
+        query.push(" WHERE run_id = ").push_bind(run_id).push(" ORDER BY position, item, attempt");
+        self.all(query, "task runs").await
+    }
+
+    /// A task run by its own id.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn task_run(&self, task_run_id: i64) -> Result<Option<TaskRun>, Error> {
+        let mut query = QueryBuilder::new(TASK_RUN);
+        query.push(" WHERE task_run_id = ").push_bind(task_run_id);
+        Ok(self.all(query, "a task run").await?.pop())
+    }
+
+    /// The engine's states of the tasks of a run, by position.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn cores(&self, run_id: i64) -> Result<Vec<String>, Error> {
+        let select = sqlx::query_scalar("SELECT core FROM run_tasks WHERE run_id = $1 ORDER BY position").bind(run_id);
+        select.fetch_all(&self.database).await.map_err(self.failed("reading", "tasks of a run"))
+    }
+
+    /// The run that a caller's token stands for.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn run_of_token(&self, job_id: i64, token: &str) -> Result<Option<i64>, Error> {
+        let select = sqlx::query_scalar("SELECT run_id FROM idempotency WHERE job_id = $1 AND token = $2");
+        let found = select.bind(job_id).bind(token).fetch_optional(&self.database).await;
+        found.map_err(self.failed("looking up", "an idempotency token"))
+    }
+
+    /// The highest `number_in_job` of a job so far.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn last_number(&self, job_id: i64) -> Result<i64, Error> {
+        let select =
+            sqlx::query_scalar("SELECT number FROM runs WHERE job_id = $1 ORDER BY start_ms DESC, run_id DESC LIMIT 1");
+        let found: Result<Option<i64>, _> = select.bind(job_id).fetch_optional(&self.database).await;
+        Ok(found.map_err(self.failed("reading", "the runs of a job"))?.unwrap_or_default())
+    }
+
+    async fn all<T>(&self, mut query: QueryBuilder<Sqlite>, what: &str) -> Result<Vec<T>, Error>
+    where
+        T: for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
+    {
+        query.build_query_as().fetch_all(&self.database).await.map_err(self.failed("reading", what))
+    }
+
+    fn failed(&self, doing: &'static str, what: &str) -> impl FnOnce(sqlx::Error) -> Error {
+        let (path, what) = (self.path.clone(), what.to_owned());
+        move |source| Error::database(doing, &what, &path, source)
+    }
+}
+
+const UPSERT_JOB: &str = "INSERT INTO jobs (job_id, name, name_folded, creator, created_ms, changed_ms, changed_by, version, \
+     settings) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (job_id) DO UPDATE SET name = excluded.name, \
+     name_folded = excluded.name_folded, changed_ms = excluded.changed_ms, changed_by = excluded.changed_by, \
+     version = excluded.version, settings = excluded.settings";
+const INSERT_RUN: &str = "INSERT INTO runs (run_id, job_id, number, run_type, name, creator, cause, about, life_cycle, result, \
+     code, message, start_ms, admitted_ms, end_ms, rounds, core) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+const UPDATE_RUN: &str = "UPDATE runs SET life_cycle = $2, result = $3, code = $4, message = $5, admitted_ms = $6, \
+     end_ms = $7, rounds = $8, core = $9, about = coalesce($10, about) WHERE run_id = $1";
+const UPSERT_TASK_RUN: &str = "INSERT INTO task_runs (task_run_id, run_id, position, item, task_key, attempt, round, life_cycle, \
+     result, code, message, start_ms, running_ms, end_ms, epoch, work, detail) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
+     ON CONFLICT (task_run_id) DO UPDATE SET life_cycle = excluded.life_cycle, result = excluded.result, \
+     code = excluded.code, message = excluded.message, start_ms = excluded.start_ms, \
+     running_ms = excluded.running_ms, end_ms = excluded.end_ms, epoch = excluded.epoch, work = excluded.work, \
+     detail = excluded.detail";
+
+type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
+
+async fn write(change: &Change, to: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    let query = match change {
+        Change::Job(job) => of_job(job),
+        Change::JobDeleted(job_id, at_ms) => {
+            sqlx::query("UPDATE jobs SET deleted_ms = $2 WHERE job_id = $1").bind(job_id).bind(at_ms)
+        }
+        Change::Run(run) => of_run(run),
+        Change::RunState(run_id, state, about) => of_run_state(*run_id, state, about.as_ref()),
+        Change::RunDeleted(run_id) => sqlx::query("DELETE FROM runs WHERE run_id = $1").bind(run_id),
+        Change::TaskRun(task_run) => of_task_run(task_run),
+        Change::Core(run_id, position, core) => {
+            let upsert = "INSERT INTO run_tasks (run_id, position, core) VALUES ($1, $2, $3) \
+                          ON CONFLICT (run_id, position) DO UPDATE SET core = excluded.core";
+            sqlx::query(upsert).bind(run_id).bind(position).bind(core)
+        }
+        Change::Transition(run_id, task_run_id, life_cycle, at_ms) => {
+            let insert = "INSERT INTO transitions (run_id, task_run_id, life_cycle, at_ms) VALUES ($1, $2, $3, $4)";
+            sqlx::query(insert).bind(run_id).bind(task_run_id).bind(life_cycle).bind(at_ms)
+        }
+        Change::Token(job_id, token, run_id) => {
+            let insert = "INSERT INTO idempotency (job_id, token, run_id) VALUES ($1, $2, $3)";
+            sqlx::query(insert).bind(job_id).bind(token).bind(run_id)
+        }
+    };
+    query.execute(to).await.map(drop)
+}
+
+fn of_job(job: &Job) -> Query<'_> {
+    let query = sqlx::query(UPSERT_JOB).bind(job.job_id).bind(&job.name).bind(job.name.to_lowercase());
+    let query = query.bind(&job.creator).bind(job.created_ms).bind(job.changed_ms).bind(&job.changed_by);
+    query.bind(job.version).bind(&job.settings)
+}
+
+fn of_run(run: &Run) -> Query<'_> {
+    let query = sqlx::query(INSERT_RUN).bind(run.run_id).bind(run.job_id).bind(run.number).bind(&run.run_type);
+    let query = query.bind(&run.name).bind(&run.creator).bind(&run.cause).bind(&run.about);
+    let state = &run.state;
+    let query = query.bind(&state.life_cycle).bind(&state.result).bind(&state.code).bind(&state.message);
+    let query = query.bind(state.start_ms).bind(state.admitted_ms).bind(state.end_ms);
+    query.bind(&state.rounds).bind(&state.core)
+}
+
+fn of_run_state<'q>(run_id: i64, state: &'q RunState, about: Option<&'q String>) -> Query<'q> {
+    let query = sqlx::query(UPDATE_RUN).bind(run_id).bind(&state.life_cycle).bind(&state.result);
+    let query = query.bind(&state.code).bind(&state.message).bind(state.admitted_ms).bind(state.end_ms);
+    query.bind(&state.rounds).bind(&state.core).bind(about)
+}
+
+fn of_task_run(task: &TaskRun) -> Query<'_> {
+    let query = sqlx::query(UPSERT_TASK_RUN).bind(task.task_run_id).bind(task.run_id).bind(task.position);
+    let query = query.bind(task.item).bind(&task.task_key).bind(task.attempt).bind(task.round);
+    let query = query.bind(&task.life_cycle).bind(&task.result).bind(&task.code).bind(&task.message);
+    let query = query.bind(task.start_ms).bind(task.running_ms).bind(task.end_ms);
+    query.bind(task.epoch).bind(&task.work).bind(&task.detail)
+}
