@@ -170,7 +170,11 @@ impl Book {
     /// What is due until now.
     pub fn tick(&mut self, at: &mut Moment<'_>) {
         let due: Vec<i64> = self.wakes.iter().take_while(|(when, _)| *when <= at.now_ms).map(|(_, run)| *run).collect();
-        due.into_iter().for_each(|run_id| self.input(run_id, Input::Tick, at));
+        for run_id in due {
+            let waited = self.runs.get(&run_id).filter(|active| active.life_cycle() == LifeCycle::Queued);
+            let too_long = waited.and_then(|active| admission::expired(active.start_ms(), at.now_ms));
+            self.input(run_id, too_long.map_or(Input::Tick, Input::GiveUp), at);
+        }
     }
 
     /// When to come back with a tick, epoch ms.

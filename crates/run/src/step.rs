@@ -36,6 +36,8 @@ pub enum Input {
     Ended(Epoch, Ended),
     /// The list of a for-each is known: how many items, or that it cannot be.
     Listed(usize, Result<u32, Ended>),
+    /// The run has waited in the queue for too long.
+    GiveUp(End),
     /// The whole run is to end.
     Stop(Stop),
     /// One task is to end; those after it follow their conditions.
@@ -255,6 +257,7 @@ impl Run {
             Input::Started(epoch) => self.started(epoch, step),
             Input::Ended(epoch, ended) => self.ended(epoch, ended, step),
             Input::Listed(task, listed) => self.listed(task, listed, step),
+            Input::GiveUp(end) => self.give_up(end, step),
             Input::Stop(stop) => self.stop(stop, step),
             Input::StopTask(task) => self.stop_task(task, step),
         }
@@ -524,6 +527,21 @@ impl Run {
         let ends: Vec<Option<End>> = self.tasks.iter().map(|task| task.end.filter(|_| task.included)).collect();
         let end = rule::result(&self.graph, &ends, self.stopping);
         self.timers.clear();
+        self.end = Some(end);
+        self.move_run(end.life_cycle, step);
+        step.effects.push(Effect::RunEnded(end));
+    }
+
+    /// Ends a run that never left the queue, and its tasks with it.
+    fn give_up(&mut self, end: End, step: &mut Step) {
+        if self.life_cycle != LifeCycle::Queued {
+            return;
+        }
+        for at in 0..self.tasks.len() {
+            if self.tasks[at].included {
+                self.finish(at, end, step);
+            }
+        }
         self.end = Some(end);
         self.move_run(end.life_cycle, step);
         step.effects.push(Effect::RunEnded(end));

@@ -3,6 +3,7 @@
 
 mod browser;
 mod cases;
+mod clients;
 mod codecs;
 mod corpus;
 mod faults;
@@ -12,6 +13,7 @@ mod load;
 mod mcp;
 mod model;
 mod rest;
+mod run_states;
 mod simulate;
 mod speed;
 mod stores;
@@ -124,6 +126,18 @@ const LINES: &[Line] = &[
         name: "browser-history",
         about: "the pages in a real browser [folder for screenshots]",
         run: browser::run,
+        when: When::Always,
+    },
+    Line {
+        name: "run-states",
+        about: "the decision table of run states, each case a job that really runs [case ...]",
+        run: run_states::run,
+        when: When::Always,
+    },
+    Line {
+        name: "clients-jobs",
+        about: "the official SDK and the archived command line against the Jobs API [sdk] [legacy]",
+        run: clients::run,
         when: When::Always,
     },
     Line {

@@ -3,6 +3,7 @@
 use super::known::{Known, text};
 use super::rows::{self, About, Parent, Round, Row, json};
 use super::{Kept, Moment, NewRun, NotRepaired, Out};
+use crate::admission;
 use crate::condition;
 use crate::record::{Head, Live};
 use crate::references::resolve;
@@ -394,7 +395,12 @@ impl Active {
 
     /// When it was to be woken, and when it is now.
     pub fn new_wake(&mut self) -> (Option<i64>, Option<i64>) {
-        let is = if self.is_over() { None } else { self.step_wake_ms };
+        let is = match self.life_cycle() {
+            life_cycle if life_cycle.is_final() => None,
+            // A moment after the longest wait.
+            LifeCycle::Queued => Some(self.state.start_ms + admission::LONGEST_WAIT_MS + 1),
+            _ => self.step_wake_ms,
+        };
         (std::mem::replace(&mut self.wake_ms, is), is)
     }
 
@@ -428,6 +434,9 @@ impl Active {
             }
             Some(Outcome::Canceled) if end.code == Code::UserCanceled => "the run was cancelled by a user".to_owned(),
             Some(Outcome::Canceled) => "the run was cancelled".to_owned(),
+            Some(Outcome::MaximumConcurrentRunsReached) => {
+                "the run waited in the queue for more than 48 hours".to_owned()
+            }
             _ => String::new(),
         }
     }
