@@ -72,7 +72,7 @@ impl Lab {
         let triple = host()?;
         let folder = root().join("fuzz");
         let target = start::target_folder().join("fuzz");
-        let mut build = Command::new(env!("CARGO"));
+        let mut build = start::cargo();
         build.args(["build", "--release", "--target", &triple, "--target-dir"]);
         start::run(build.arg(&target).current_dir(&folder).env("RUSTFLAGS", FLAGS))?;
         let names = targets(&folder)?;

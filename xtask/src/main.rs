@@ -88,7 +88,7 @@ fn lakescope_binary() -> anyhow::Result<PathBuf> {
 /// compiled twice. What is measured is built as users build it.
 fn build_lakescope(arguments: &[&str]) -> anyhow::Result<PathBuf> {
     let release = arguments.contains(&"--release");
-    let mut build = std::process::Command::new(env!("CARGO"));
+    let mut build = start::cargo();
     build.args(["build", "--quiet", "--locked", "--bin", "lakescope"]).args(arguments).current_dir(root());
     build.args(if release { ["--package", "lakescope"].as_slice() } else { &["--workspace"] });
     start::run(&mut build)?;

@@ -2,7 +2,6 @@
 
 use crate::{accept, docs, root, tidy};
 use anyhow::{Context, Result, bail};
-use std::process::Command;
 use std::time::Instant;
 
 /// Runs all of it; ends with `N passed, N failed` over tests and acceptance lines.
@@ -26,7 +25,7 @@ pub fn run() -> Result<()> {
 fn cargo(arguments: &[&str]) -> Result<()> {
     println!("cargo {}", arguments.join(" "));
     let begun = Instant::now();
-    start::run(Command::new(env!("CARGO")).args(arguments).current_dir(root()))?;
+    start::run(start::cargo().args(arguments).current_dir(root()))?;
     println!("cargo {}: {:.0} s", arguments.join(" "), begun.elapsed().as_secs_f64());
     Ok(())
 }
@@ -35,7 +34,7 @@ fn cargo(arguments: &[&str]) -> Result<()> {
 fn tests() -> Result<accept::Outcome> {
     println!("cargo test --workspace --locked");
     let begun = Instant::now();
-    let output = Command::new(env!("CARGO"))
+    let output = start::cargo()
         .args(["test", "--workspace", "--locked", "--no-fail-fast"])
         .current_dir(root())
         .stderr(std::process::Stdio::inherit())

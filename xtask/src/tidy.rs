@@ -142,8 +142,7 @@ fn tracked_files() -> Result<Vec<PathBuf>> {
 }
 
 fn cargo(arguments: &[&str]) -> Result<Vec<u8>> {
-    let output =
-        Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().context("cannot run cargo")?;
+    let output = start::cargo().args(arguments).current_dir(root()).output().context("cannot run cargo")?;
     if !output.status.success() {
         bail!("cargo {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
     }

@@ -116,7 +116,7 @@ pub fn logs(shared: &Path) -> Result<(PathBuf, PathBuf)> {
 }
 
 fn build_plain_parse() -> Result<PathBuf> {
-    let mut build = Command::new(env!("CARGO"));
+    let mut build = start::cargo();
     build.args(["build", "--quiet", "--release", "--locked", "-p", "read", "--example", "plain_parse"]);
     start::run(build.current_dir(root()))?;
     Ok(start::target_folder().join("release/examples/plain_parse"))

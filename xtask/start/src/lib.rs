@@ -32,6 +32,22 @@ pub fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
+/// Cargo, for a build of its own. What the cargo that runs this program has told it about its
+/// package is taken back: build scripts that look at it would run again, and half of the
+/// dependencies with them, each time that cargo is called now by a person and now from here.
+#[must_use]
+pub fn cargo() -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    for (name, _) in std::env::vars_os() {
+        let about_package =
+            name.to_str().is_some_and(|n| n.starts_with("CARGO_PKG_") || n.starts_with("CARGO_MANIFEST_"));
+        if about_package {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
+}
+
 /// Runs a command to its end.
 ///
 /// # Errors

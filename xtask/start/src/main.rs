@@ -11,7 +11,7 @@ fn main() -> Result<()> {
         None => start::pages::build()?,
         Some(why) => println!("{why}; the pages will run no script"),
     }
-    let mut run = Command::new(env!("CARGO"));
+    let mut run = start::cargo();
     run.args(["run", "--profile", "quick", "--locked", "--no-default-features", "--features", "serve", "--"]);
     run.args(["serve", "samples", "--no-auth", "--listen", "127.0.0.1:0", &format!("--open={SAMPLE}")]);
     run.arg("--data-dir").arg(start::target_folder().join("start"));
