@@ -138,7 +138,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Random numbers that are the same every time (SplitMix64).
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -150,7 +150,7 @@ impl Random {
     }
 
     /// A number between 0 and 1.
-    fn share(&mut self) -> f64 {
+    pub(super) fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

@@ -8,6 +8,7 @@ mod codecs;
 mod corpus;
 mod faults;
 mod guide;
+mod kill_jobs;
 mod lab;
 mod load;
 mod mcp;
@@ -132,6 +133,12 @@ const LINES: &[Line] = &[
         name: "run-states",
         about: "the decision table of run states, each case a job that really runs [case ...]",
         run: run_states::run,
+        when: When::Always,
+    },
+    Line {
+        name: "kill-jobs",
+        about: "a server that is killed again and again while tasks run [kills]",
+        run: kill_jobs::run,
         when: When::Always,
     },
     Line {

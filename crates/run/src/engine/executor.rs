@@ -110,7 +110,10 @@ impl Piece {
                 slot
             }
             // It runs since an engine before this one started it.
-            _ => self.executor.slots.try_acquire().ok(),
+            _ => {
+                tracing::info!(run_id = self.run_id, epoch = self.handle.epoch, "a task is taken up where it ran");
+                self.executor.slots.try_acquire().ok()
+            }
         };
         loop {
             match observed {
