@@ -4,7 +4,7 @@
 use crate::commands::lab;
 use crate::commands::{compare, diagnose, documents, plan, rules, shuffle};
 #[cfg(feature = "serve")]
-use crate::commands::{mcp, serve, token};
+use crate::commands::{jobs, mcp, remote, serve, token};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -48,6 +48,21 @@ pub enum Command {
     /// Answer a model over standard input and output (Model Context Protocol).
     #[cfg(feature = "serve")]
     Mcp(Box<mcp::Args>),
+    /// Make, run, repair and look at jobs on a server.
+    #[cfg(feature = "serve")]
+    Jobs(Box<jobs::Args>),
+    /// List clusters of a server.
+    #[cfg(feature = "serve")]
+    Clusters(remote::ListArgs),
+    /// List SQL warehouses of a server.
+    #[cfg(feature = "serve")]
+    Warehouses(remote::ListArgs),
+    /// Show who a token makes you.
+    #[cfg(feature = "serve")]
+    CurrentUser(remote::UserArgs),
+    /// Ask a server anything.
+    #[cfg(feature = "serve")]
+    Api(remote::ApiArgs),
     /// Make, list and revoke access tokens of the server.
     #[cfg(feature = "serve")]
     Token(token::Args),

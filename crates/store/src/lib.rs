@@ -1,10 +1,10 @@
-//! What outlives the process: applications that were read, access tokens and the audit log, in one
-//! data directory.
+//! What outlives the process: applications that were read, jobs and their runs, access tokens and
+//! the audit log, in one data directory.
 //!
 //! In: applications with the key of the log that they were read from, what was made of them, and
 //! what lists show of them.
 //! Out: the same, until the log changes; reading a large log takes seconds, loading what was kept
-//! of it milliseconds. What people decide (tokens, the audit log) is in a database beside it.
+//! of it milliseconds. Rows (jobs and runs, tokens, the audit log) are in a database beside it.
 //!
 //! ```
 //! use model::Application;
@@ -32,13 +32,13 @@
 //! # }
 //! ```
 //!
-//! The things to know: [`Store`] with its settings, [`LogKey`], [`Head`], [`Kept`]; [`Accounts`] with
-//! [`Principal`] and [`Entry`].
+//! The things to know: [`Store`] with its settings, [`LogKey`], [`Head`], [`Kept`]; [`jobs::Jobs`];
+//! [`Accounts`] with [`Principal`] and [`Entry`].
 //!
 //! | in the data directory | what it is |
 //! | --- | --- |
 //! | `lock` | held while a process has a [`Store`] open: two never share a directory |
-//! | `lakescope.db` | SQLite: heads, tokens, the audit log; tokens and the audit log are on the disk when a call returns |
+//! | `lakescope.db` | SQLite: heads, jobs and runs, tokens, the audit log; all but heads are on the disk when a call returns |
 //! | `lakescope.migrating` | held while the database is opened, so that its tables are made once |
 //! | `applications/` | one file an application; may be deleted at any time |
 //!
@@ -70,6 +70,7 @@ use sqlx::SqlitePool;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Bounds, and who fills the store.
 #[derive(Clone, Debug)]
@@ -112,7 +113,7 @@ impl Store {
     pub async fn open(dir: impl AsRef<Path>, settings: Settings) -> Result<Self, Error> {
         let dir = dir.as_ref().to_owned();
         folder::create(&dir)?;
-        let lock = folder::lock(&dir)?;
+        let lock = lock(&dir).await?;
         let applications = dir.join("applications");
         folder::create(&applications)?;
         let accounts = Accounts::open(&dir).await?;
@@ -147,6 +148,21 @@ impl Store {
     #[must_use]
     pub fn accounts(&self) -> Accounts {
         self.accounts.clone()
+    }
+}
+
+/// How long a lock may outlive its process, and how often it is looked at.
+const LINGERING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(20));
+
+/// Takes the directory for this process. A process that was killed while it started a program has
+/// left a copy of its lock there, which goes in a moment.
+async fn lock(dir: &Path) -> Result<File, Error> {
+    let begun = Instant::now();
+    loop {
+        match folder::lock(dir) {
+            Err(Error::InUse { .. }) if begun.elapsed() < LINGERING.0 => tokio::time::sleep(LINGERING.1).await,
+            done => return done,
+        }
     }
 }
 

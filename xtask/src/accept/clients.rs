@@ -1,4 +1,5 @@
-//! `clients-jobs`: the official Python SDK and the archived command line against a fresh server.
+//! `clients-jobs`: the official Python SDK, the archived command line and our own in the words of
+//! today's against a fresh server.
 
 use super::Outcome;
 use crate::lakescope_binary;
@@ -34,6 +35,11 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
         let mut check = Command::new(python.join("bin/python"));
         check.arg(clients.join("sdk_jobs_check.py"));
         told(&mut outcome, "the SDK", client(check))?;
+    }
+    if wanted("current") {
+        let mut check = Command::new("bash");
+        check.arg(clients.join("cli_jobs_check.sh")).arg("current").env("CLI", &binary);
+        told(&mut outcome, "our command line", client(check))?;
     }
     if wanted("legacy") {
         let mut check = Command::new("bash");

@@ -143,7 +143,7 @@ const LINES: &[Line] = &[
     },
     Line {
         name: "clients-jobs",
-        about: "the official SDK and the archived command line against the Jobs API [sdk] [legacy]",
+        about: "the official SDK, our command line and the archived one against the Jobs API [sdk] [current] [legacy]",
         run: clients::run,
         when: When::Always,
     },

@@ -3,12 +3,16 @@
 pub mod compare;
 pub mod diagnose;
 pub mod documents;
+#[cfg(feature = "serve")]
+pub mod jobs;
 #[cfg(feature = "lab")]
 pub mod lab;
 #[cfg(feature = "serve")]
 pub mod mcp;
 pub mod plan;
 pub mod reading;
+#[cfg(feature = "serve")]
+pub mod remote;
 pub mod rules;
 #[cfg(feature = "serve")]
 pub mod serve;
@@ -34,6 +38,16 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Serve(args) => serve::run(&args, &global),
         #[cfg(feature = "serve")]
         Command::Mcp(args) => mcp::run(&args),
+        #[cfg(feature = "serve")]
+        Command::Jobs(args) => jobs::run(&args, &global),
+        #[cfg(feature = "serve")]
+        Command::Clusters(args) => remote::clusters(&args, &global),
+        #[cfg(feature = "serve")]
+        Command::Warehouses(args) => remote::warehouses(&args, &global),
+        #[cfg(feature = "serve")]
+        Command::CurrentUser(args) => remote::current_user(&args, &global),
+        #[cfg(feature = "serve")]
+        Command::Api(args) => remote::api(&args, &global),
         #[cfg(feature = "serve")]
         Command::Token(args) => token::run(&args, &global),
         Command::Rules(args) => rules::run(&args, &global),
