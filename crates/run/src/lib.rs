@@ -48,6 +48,7 @@ pub mod slices;
 mod states;
 mod step;
 mod task_run;
+pub mod trigger;
 
 pub use graph::{Dependency, Graph, GraphError, Kind, Parent, Retry, RunIf, Task};
 pub use rule::Stop;

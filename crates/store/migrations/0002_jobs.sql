@@ -10,6 +10,8 @@ CREATE TABLE jobs (
     changed_by  TEXT    NOT NULL,
     version     INTEGER NOT NULL,
     settings    TEXT    NOT NULL,
+    -- Last time for which its trigger planned a run; before the first, when it was set.
+    planned_ms  INTEGER,
     deleted_ms  INTEGER
 ) STRICT;
 

@@ -28,6 +28,8 @@ pub struct Job {
     pub version: i64,
     /// Its definition, in whatever form the caller gives it.
     pub settings: String,
+    /// Last time for which its trigger planned a run, epoch ms; before the first, when it was set.
+    pub planned_ms: Option<i64>,
 }
 
 /// A run.
@@ -121,6 +123,8 @@ pub struct TaskRun {
 pub enum Change {
     /// A job that is new or has changed.
     Job(Job),
+    /// The trigger of a job has planned a run for a time in epoch ms.
+    Planned(i64, i64),
     /// A job is deleted, at a time in epoch ms; its runs stay.
     JobDeleted(i64, i64),
     /// A run that is new.
@@ -179,7 +183,8 @@ pub struct Jobs {
     pub(crate) path: PathBuf,
 }
 
-const JOB: &str = "SELECT job_id, name, creator, created_ms, changed_ms, changed_by, version, settings FROM jobs";
+const JOB: &str = "SELECT job_id, name, creator, created_ms, changed_ms, changed_by, version, settings, planned_ms FROM \
+                   jobs";
 const RUN: &str = "SELECT run_id, job_id, number, run_type, name, creator, cause, about, life_cycle, result, code, \
                    message, start_ms, admitted_ms, end_ms, rounds, core FROM runs";
 const TASK_RUN: &str = "SELECT task_run_id, run_id, position, item, task_key, attempt, round, life_cycle, result, \
@@ -369,9 +374,9 @@ impl Jobs {
 }
 
 const UPSERT_JOB: &str = "INSERT INTO jobs (job_id, name, name_folded, creator, created_ms, changed_ms, changed_by, version, \
-     settings) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (job_id) DO UPDATE SET name = excluded.name, \
+     settings, planned_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (job_id) DO UPDATE SET name = excluded.name, \
      name_folded = excluded.name_folded, changed_ms = excluded.changed_ms, changed_by = excluded.changed_by, \
-     version = excluded.version, settings = excluded.settings";
+     version = excluded.version, settings = excluded.settings, planned_ms = excluded.planned_ms";
 const INSERT_RUN: &str = "INSERT INTO runs (run_id, job_id, number, run_type, name, creator, cause, about, life_cycle, result, \
      code, message, start_ms, admitted_ms, end_ms, rounds, core) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
@@ -390,6 +395,9 @@ type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
 async fn write(change: &Change, to: &mut SqliteConnection) -> Result<(), sqlx::Error> {
     let query = match change {
         Change::Job(job) => of_job(job),
+        Change::Planned(job_id, at_ms) => {
+            sqlx::query("UPDATE jobs SET planned_ms = $2 WHERE job_id = $1").bind(job_id).bind(at_ms)
+        }
         Change::JobDeleted(job_id, at_ms) => {
             sqlx::query("UPDATE jobs SET deleted_ms = $2 WHERE job_id = $1").bind(job_id).bind(at_ms)
         }
@@ -417,7 +425,7 @@ async fn write(change: &Change, to: &mut SqliteConnection) -> Result<(), sqlx::E
 fn of_job(job: &Job) -> Query<'_> {
     let query = sqlx::query(UPSERT_JOB).bind(job.job_id).bind(&job.name).bind(job.name.to_lowercase());
     let query = query.bind(&job.creator).bind(job.created_ms).bind(job.changed_ms).bind(&job.changed_by);
-    query.bind(job.version).bind(&job.settings)
+    query.bind(job.version).bind(&job.settings).bind(job.planned_ms)
 }
 
 fn of_run(run: &Run) -> Query<'_> {

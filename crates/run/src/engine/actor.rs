@@ -7,8 +7,9 @@ use crate::rule::Stop;
 use crate::settings::{self, Settings};
 use crate::states::{Code, End};
 use crate::step::Input;
+use crate::trigger::Trigger;
 use serde_json::{Map, Value};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 use store::jobs::{Change, Job, Jobs, Run as RunRow, RunState};
 use tokio::sync::{mpsc, oneshot};
@@ -45,6 +46,10 @@ pub(super) struct Actor {
     tokens: HashMap<(i64, String), Started>,
     /// Last `number_in_job` of jobs.
     numbers: HashMap<i64, i64>,
+    /// Triggers that are on, by job.
+    triggers: HashMap<i64, Trigger>,
+    /// When they start a run next, and the job.
+    planned: BTreeSet<(i64, i64)>,
 }
 
 /// Epoch ms.
@@ -67,7 +72,13 @@ impl Actor {
             held: None,
             tokens: HashMap::new(),
             numbers: HashMap::new(),
+            triggers: HashMap::new(),
+            planned: BTreeSet::new(),
         };
+        for job in actor.jobs.jobs(None, None, u32::MAX).await? {
+            let settings = serde_json::from_str(&job.settings).unwrap_or_default();
+            actor.plan(job.job_id, &settings, job.planned_ms.unwrap_or(job.changed_ms));
+        }
         for run in actor.jobs.open_runs().await? {
             actor.reserve_ids().await;
             actor.resume(run).await?;
@@ -116,15 +127,47 @@ impl Actor {
         if let Some(held) = self.held.take() {
             return Some(held);
         }
-        let wait = self.book.wake_ms().map(|at| u64::try_from(at - now_ms()).unwrap_or_default());
+        let planned = self.planned.first().map(|(at, _)| *at);
+        let wake_ms = self.book.wake_ms().into_iter().chain(planned).min();
+        let wait = wake_ms.map(|at| u64::try_from(at - now_ms()).unwrap_or_default());
         let wait = wait.map_or(LONGEST_SLEEP, Duration::from_millis).min(LONGEST_SLEEP);
         tokio::time::timeout(wait, self.receiver.recv()).await.ok().flatten()
     }
 
     async fn tick(&mut self) {
         self.reserve_ids().await;
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        let now_ms = now_ms();
+        let mut at = Moment { now_ms, ids: &mut self.ids };
         self.book.tick(&mut at);
+        while let Some(&(at_ms, job_id)) = self.planned.first().filter(|(at_ms, _)| *at_ms <= now_ms) {
+            self.planned.remove(&(at_ms, job_id));
+            self.run_planned(job_id, now_ms).await;
+        }
+    }
+
+    /// Starts to follow the trigger of a job, from the last time that it planned.
+    fn plan(&mut self, job_id: i64, settings: &Value, planned_ms: i64) {
+        self.planned.retain(|(_, planned)| *planned != job_id);
+        self.triggers.remove(&job_id);
+        let Some(trigger) = Trigger::of(settings) else { return };
+        self.planned.extend(trigger.next_after(planned_ms).map(|next| (next, job_id)));
+        self.triggers.insert(job_id, trigger);
+    }
+
+    /// One run, also for all the times that were missed.
+    async fn run_planned(&mut self, job_id: i64, now_ms: i64) {
+        let started = self.run_now(RunNow { job_id, ..RunNow::default() }, Origin::Trigger).await;
+        if let Err(error) = started {
+            tracing::warn!(job_id, %error, "a job cannot be run at its time");
+        }
+        let Some(trigger) = self.triggers.get(&job_id) else { return };
+        let planned_ms = match self.jobs.job(job_id).await {
+            Ok(Some(job)) => job.planned_ms.unwrap_or(job.changed_ms),
+            _ => now_ms,
+        };
+        let Some((planned_ms, next_ms)) = trigger.caught_up(planned_ms, now_ms) else { return };
+        self.changes.push(Change::Planned(job_id, planned_ms));
+        self.planned.insert((next_ms, job_id));
     }
 
     /// Handles a message, and those behind it that may be written together with it.
@@ -174,10 +217,11 @@ impl Actor {
             Command::Change { job_id, who, change } => self.change(job_id, who, change).await,
             Command::Delete { job_id } => {
                 self.job(job_id).await?;
+                self.plan(job_id, &Value::Null, 0);
                 self.changes.push(Change::JobDeleted(job_id, now_ms()));
                 Ok(Started::default())
             }
-            Command::RunNow(run) => self.run_now(run, None).await,
+            Command::RunNow(run) => self.run_now(run, Origin::Person).await,
             Command::Submit(submit) => self.submit(submit).await,
             Command::Repair(repair) => self.repair(repair).await,
             Command::Cancel { run_id } => self.cancel(run_id).await,
@@ -200,12 +244,15 @@ impl Actor {
             changed_by: who,
             version: 1,
             settings: settings.to_string(),
+            planned_ms: Some(now_ms),
         }));
+        self.plan(job_id, &settings, now_ms);
         Ok(Started { id: job_id, number: 0 })
     }
 
     async fn change(&mut self, job_id: i64, who: String, change: Definition) -> Result<Started, Refusal> {
         let (job, old) = self.job(job_id).await?;
+        let before = old.clone();
         let settings = match change {
             Definition::Reset(new) => new,
             Definition::Update { new, remove } => {
@@ -217,9 +264,17 @@ impl Actor {
         };
         let settings = Value::Object(settings);
         let read = Settings::read(&settings)?;
+        let now_ms = now_ms();
+        // A trigger that stays as it is goes on from where it was.
+        let parts = |settings: &Value| ["schedule", "trigger"].map(|part| settings.get(part).cloned());
+        let is_same = parts(&settings) == parts(&before);
+        let planned_ms = job.planned_ms.filter(|_| is_same).unwrap_or(now_ms);
+        self.plan(job_id, &settings, planned_ms);
         let (name, version, settings) = (read.name, job.version + 1, settings.to_string());
-        self.changes.push(Change::Job(Job { name, version, settings, changed_ms: now_ms(), changed_by: who, ..job }));
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+        let planned_ms = Some(planned_ms);
+        let job = Job { name, version, settings, changed_ms: now_ms, changed_by: who, planned_ms, ..job };
+        self.changes.push(Change::Job(job));
+        let mut at = Moment { now_ms, ids: &mut self.ids };
         self.book.allow(job_id, read.concurrent_runs, &mut at);
         Ok(Started { id: job_id, number: 0 })
     }
@@ -230,7 +285,7 @@ impl Actor {
         Ok((job, settings))
     }
 
-    async fn run_now(&mut self, run: RunNow, parent: Option<Parent>) -> Result<Started, Refusal> {
+    async fn run_now(&mut self, run: RunNow, origin: Origin) -> Result<Started, Refusal> {
         if let Some(known) = self.known_token(run.job_id, run.token.as_deref()).await? {
             return Ok(known);
         }
@@ -240,15 +295,21 @@ impl Actor {
             settings.only(only)?;
         }
         let number = self.next_number(run.job_id).await?;
-        let about =
-            About { settings: json, parameters: run.parameters, overriding: run.overriding, only: run.only, parent };
+        let about = About {
+            settings: json,
+            parameters: run.parameters,
+            overriding: run.overriding,
+            only: run.only,
+            parent: origin.parent(),
+        };
         let new = NewRun {
             job_id: run.job_id,
             number,
-            run_type: if parent.is_some() { "WORKFLOW_RUN" } else { "JOB_RUN" },
+            run_type: if origin.parent().is_some() { "WORKFLOW_RUN" } else { "JOB_RUN" },
             name: job.name,
-            creator: run.who,
-            cause: if parent.is_some() { "RUN_JOB_TASK" } else { "ONE_TIME" },
+            // What nobody asks for runs for whoever made the job.
+            creator: if run.who.is_empty() { job.creator } else { run.who },
+            cause: origin.cause(),
             about,
             settings,
             queues: run.queues,
@@ -381,10 +442,10 @@ impl Actor {
     }
 
     /// The child of one task run is made once, whoever asks how often.
-    async fn run_child(&mut self, parent: Parent, job_id: i64, parameters: std::collections::BTreeMap<String, String>) {
+    async fn run_child(&mut self, parent: Parent, job_id: i64, parameters: BTreeMap<String, String>) {
         let token = Some(format!("task-run-{}-{}", parent.task_run_id, parent.epoch));
         let run = RunNow { job_id, parameters, token, ..RunNow::default() };
-        let error = match self.run_now(run, Some(parent)).await {
+        let error = match self.run_now(run, Origin::Task(parent)).await {
             Ok(started) => {
                 self.book.child(parent.run_id, parent.epoch, started.id);
                 return self.child_is_over(parent, started.id).await;
@@ -460,6 +521,32 @@ impl Actor {
                 Act::Warn(run_id) => tracing::warn!(run_id, "a run takes longer than its job expects"),
                 Act::RunJob { .. } | Act::StopRun(_) => self.later.push_back(act),
             }
+        }
+    }
+}
+
+/// Who starts a run of a job.
+#[derive(Clone, Copy)]
+enum Origin {
+    Person,
+    Trigger,
+    Task(Parent),
+}
+
+impl Origin {
+    /// `trigger` of the run.
+    fn cause(self) -> &'static str {
+        match self {
+            Self::Person => "ONE_TIME",
+            Self::Trigger => "PERIODIC",
+            Self::Task(_) => "RUN_JOB_TASK",
+        }
+    }
+
+    fn parent(self) -> Option<Parent> {
+        match self {
+            Self::Task(parent) => Some(parent),
+            _ => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use run::book::{About, Act, Book, Finished, Ids, Kept, Moment, NewRun, Parent};
 use run::repair::Request;
-use run::settings::Settings;
+use run::settings::{Settings, Work};
 use run::{Code, End, Input, Stop};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,9 +115,12 @@ fn settings(random: &mut Random, child: bool) -> Value {
         }
         let python = json!({ "python_file": "/x.py", "parameters": ["{{job.run_id}}"] });
         match random.below(8) {
-            0 => task["condition_task"] = json!({ "left": "1", "op": "EQUAL_TO", "right": random.below(2).to_string() }),
+            0 => {
+                task["condition_task"] = json!({ "left": "1", "op": "EQUAL_TO", "right": random.below(2).to_string() })
+            }
             1 => {
                 let inputs: Vec<u64> = (0..random.below(5)).collect();
+                let python = json!({ "python_file": "/x.py", "parameters": ["{{input}}"] });
                 let inner = json!({ "task_key": "i", "max_retries": 1, "spark_python_task": python });
                 let concurrency = 1 + random.below(3);
                 task["for_each_task"] =
@@ -188,7 +191,9 @@ impl World {
 
     fn act(&mut self, act: Act) {
         match act {
-            Act::Launch { run_id, task_run_id, epoch, .. } => self.launch(run_id, task_run_id, epoch),
+            Act::Launch { run_id, task_run_id, epoch, program } => {
+                self.launch(run_id, task_run_id, epoch, &program.work)
+            }
             Act::Stop { run_id, epoch, .. } => {
                 if let Some(program) = self.programs.get_mut(&(run_id, epoch)) {
                     program.end.get_or_insert(End::FAILED);
@@ -204,8 +209,10 @@ impl World {
     }
 
     /// A start of an epoch that was started before starts nothing.
-    fn launch(&mut self, run_id: i64, task_run_id: i64, epoch: u64) {
+    fn launch(&mut self, run_id: i64, task_run_id: i64, epoch: u64, work: &Work) {
         let row = &self.rows.task_runs[&task_run_id];
+        let wanted = row.item.unwrap_or(run_id).to_string();
+        assert!(matches!(work, Work::Python { parameters, .. } if parameters[0] == wanted), "{work:?}: not {wanted}");
         assert_eq!(row.epoch, Some(epoch as i64), "a program starts that no row tells of");
         let task = (run_id, row.position, row.item);
         let others = self.programs.iter().filter(|(key, _)| **key != (run_id, epoch));
