@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A test that cannot go on should stop.
 mod book;
 mod cases;
+mod engine;
 mod local;
 mod quartz;
 mod simulate;

@@ -5,6 +5,7 @@
 mod applications;
 mod audit;
 mod damage;
+mod jobs;
 mod killed;
 mod limit;
 mod opening;

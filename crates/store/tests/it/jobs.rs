@@ -1,0 +1,118 @@
+//! Jobs and runs as rows.
+
+use crate::world::World;
+use store::jobs::{Change, From, Job, JobPlace, Jobs, Run, RunFilter, RunState, TaskRun};
+
+fn job(job_id: i64, name: &str) -> Job {
+    Job { job_id, name: name.to_owned(), settings: format!(r#"{{"name":"{name}"}}"#), version: 1, ..Job::default() }
+}
+
+/// Three runs share each start.
+fn run(run_id: i64, job_id: i64) -> Run {
+    let end_ms = (run_id % 2 == 0).then_some(run_id);
+    let state = RunState { life_cycle: "RUNNING".to_owned(), start_ms: run_id / 3, end_ms, ..RunState::default() };
+    Run { run_id, job_id, number: run_id, run_type: "JOB_RUN".to_owned(), state, ..Run::default() }
+}
+
+fn task(task_run_id: i64, run_id: i64) -> TaskRun {
+    TaskRun { task_run_id, run_id, task_key: "a".to_owned(), life_cycle: "BLOCKED".to_owned(), ..TaskRun::default() }
+}
+
+async fn ids(jobs: &Jobs, filter: &RunFilter, from: Option<From>, most: u32) -> Vec<i64> {
+    jobs.runs(filter, from, most).await.unwrap().iter().map(|run| run.run_id).collect()
+}
+
+#[tokio::test]
+async fn rows_come_back_as_they_were_written() {
+    let world = World::new().await;
+    let jobs = world.store.jobs();
+    let (job, run, mut task) = (job(1, "Night"), run(7, 1), task(8, 7));
+    let all = [Change::Job(job.clone()), Change::Run(run.clone()), Change::TaskRun(task.clone())];
+    jobs.write(&all).await.unwrap();
+    assert_eq!(jobs.job(1).await.unwrap(), Some(job.clone()));
+    assert_eq!(jobs.run(7).await.unwrap(), Some(run.clone()));
+    assert_eq!(jobs.task_run(8).await.unwrap(), Some(task.clone()));
+    task.result = Some("SUCCESS".to_owned());
+    let state = RunState { result: Some("SUCCESS".to_owned()), ..run.state.clone() };
+    let changed = Job { name: "Day".to_owned(), version: 2, ..job };
+    let all = [
+        Change::Job(changed.clone()),
+        Change::RunState(7, state.clone(), None),
+        Change::TaskRun(task.clone()),
+        Change::Core(7, 1, "b".to_owned()),
+        Change::Core(7, 0, "a".to_owned()),
+        Change::Transition(7, Some(8), "TERMINATED".to_owned(), 9),
+        Change::Token(1, "t".to_owned(), 7),
+        Change::Planned(1, 11),
+    ];
+    jobs.write(&all).await.unwrap();
+    assert_eq!(jobs.job(1).await.unwrap(), Some(Job { planned_ms: Some(11), ..changed }));
+    assert_eq!(jobs.run(7).await.unwrap(), Some(Run { state, ..run }));
+    assert_eq!(jobs.task_runs(7).await.unwrap(), [task]);
+    assert_eq!(jobs.cores(7).await.unwrap(), ["a", "b"]);
+    assert_eq!((jobs.run_of_token(1, "t").await.unwrap(), jobs.run_of_token(1, "u").await.unwrap()), (Some(7), None));
+    assert_eq!((jobs.last_number(1).await.unwrap(), jobs.last_number(2).await.unwrap()), (7, 0));
+    jobs.write(&[Change::RunDeleted(7), Change::JobDeleted(1, 12)]).await.unwrap();
+    assert_eq!((jobs.run(7).await.unwrap(), jobs.task_run(8).await.unwrap()), (None, None));
+    assert!(jobs.cores(7).await.unwrap().is_empty() && jobs.job(1).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn changes_are_written_together_or_not_at_all() {
+    let world = World::new().await;
+    let jobs = world.store.jobs();
+    let twice = [Change::Run(run(1, 1)), Change::TaskRun(task(2, 1)), Change::Run(run(1, 1))];
+    let error = jobs.write(&twice).await.unwrap_err().to_string();
+    assert!(error.contains("writing what became of the runs in"), "{error}");
+    assert_eq!((jobs.run(1).await.unwrap(), jobs.task_run(2).await.unwrap()), (None, None));
+    // A task run needs its run.
+    assert!(jobs.write(&[Change::TaskRun(task(2, 1))]).await.is_err());
+}
+
+#[tokio::test]
+async fn pages_of_runs_lead_on_and_back() {
+    let world = World::new().await;
+    let jobs = world.store.jobs();
+    let all: Vec<Change> = (1..=50).map(|id| Change::Run(run(id, id % 2))).collect();
+    jobs.write(&all).await.unwrap();
+    let any = RunFilter::default();
+    let mut walked = Vec::new();
+    let mut place = None;
+    loop {
+        let page = jobs.runs(&any, place, 7).await.unwrap();
+        let Some(last) = page.last() else { break };
+        place = Some(From::After(last.state.start_ms, last.run_id));
+        walked.extend(page.iter().map(|run| run.run_id));
+    }
+    assert_eq!(walked, (1..=50).rev().collect::<Vec<_>>());
+    assert_eq!(ids(&jobs, &any, Some(From::Before(10, 30)), 3).await, [33, 32, 31]);
+    let open = RunFilter { job_id: Some(1), is_over: Some(false), ..RunFilter::default() };
+    assert_eq!(ids(&jobs, &open, None, 2).await, [49, 47]);
+    assert!(ids(&jobs, &RunFilter { is_over: Some(true), ..open.clone() }, None, 2).await.is_empty());
+    let between = RunFilter { from_ms: Some(2), to_ms: Some(3), ..RunFilter::default() };
+    assert_eq!(ids(&jobs, &between, None, 10).await, [11, 10, 9, 8, 7, 6]);
+    assert!(ids(&jobs, &RunFilter { run_type: Some("SUBMIT_RUN".to_owned()), ..any }, None, 5).await.is_empty());
+    assert_eq!(jobs.open_runs().await.unwrap().len(), 25);
+}
+
+#[tokio::test]
+async fn pages_of_jobs_lead_on_and_back() {
+    let world = World::new().await;
+    let jobs = world.store.jobs();
+    let all: Vec<Change> = (1..=9).map(|id| Change::Job(job(id, if id == 4 { "Straße" } else { "other" }))).collect();
+    jobs.write(&all).await.unwrap();
+    let ids = |page: Vec<Job>| page.iter().map(|job| job.job_id).collect::<Vec<_>>();
+    assert_eq!(ids(jobs.jobs(None, None, 3).await.unwrap()), [9, 8, 7]);
+    assert_eq!(ids(jobs.jobs(None, Some(JobPlace::Below(7)), 3).await.unwrap()), [6, 5, 4]);
+    assert_eq!(ids(jobs.jobs(None, Some(JobPlace::Above(4)), 3).await.unwrap()), [7, 6, 5]);
+    assert_eq!(ids(jobs.jobs(Some("STRAßE"), None, 3).await.unwrap()), [4]);
+}
+
+#[tokio::test]
+async fn ids_are_given_out_once() {
+    let world = World::new().await;
+    assert_eq!(world.store.jobs().reserve_ids(10).await.unwrap(), 1);
+    assert_eq!(world.store.jobs().reserve_ids(1).await.unwrap(), 11);
+    let world = world.reopened(store::Settings::default()).await;
+    assert_eq!(world.store.jobs().reserve_ids(1).await.unwrap(), 12);
+}
