@@ -122,7 +122,6 @@ impl Book {
             queued_runs: MOST_QUEUED,
         };
         let admission = admission::admit(allowed, line.running.len() as u32, line.waiting.len() as u32);
-        let (job_id, waits) = (new.job_id, matches!(admission, Admission::Wait(_)));
         let mut active = match admission {
             Admission::Skip(end) => {
                 self.out.changes.push(Change::Run(rows::skipped(run_id, &new, end, at.now_ms)));
@@ -135,14 +134,12 @@ impl Book {
             line.waiting.push_back(run_id);
         } else {
             line.running.insert(run_id);
+            self.out.todo.push_back((run_id, Input::Admitted, None));
         }
         self.out.changes.push(Change::Run(active.row()));
         self.runs.insert(run_id, active);
-        self.changed.insert(run_id);
-        debug_assert!(self.lines.contains_key(&job_id));
-        if !waits {
-            self.input(run_id, Input::Admitted, at);
-        }
+        self.settled(run_id, at);
+        self.work_off(at);
         run_id
     }
 

@@ -1,7 +1,6 @@
 //! `cargo start`: builds pages and binary, serves the bundled samples and shows one in the browser.
 
 use anyhow::Result;
-use std::process::Command;
 
 /// The bundled sample that is shown.
 const SAMPLE: &str = "/applications/app-20261129210950-0000";

@@ -1,6 +1,6 @@
 //! `lakescope jobs`: jobs and their runs on a server, with the words of the Databricks command line.
 
-use super::remote::{self, Remote, Server, body, show, show_list, text};
+use super::remote::{self, Column, Remote, Server, body, show, show_list, text};
 use crate::cli::Global;
 use crate::output;
 use anyhow::{Result, bail};
@@ -237,7 +237,7 @@ async fn list(args: &Args, server: &Server, global: &Global) -> Result<ExitCode>
             query.extend(name.clone().map(|name| ("name", name)));
             query.push(("limit", page(*limit, 100)));
             let jobs = server.list("/api/2.2/jobs/list", "jobs", &query, limit.unwrap_or(usize::MAX)).await?;
-            let columns: [(&str, fn(&Value) -> String); 2] =
+            let columns: [Column; 2] =
                 [("ID", |job| text(job, "job_id")), ("Name", |job| text(&job["settings"], "name"))];
             show_list(jobs, &columns, args.remote.output, global)?;
         }
@@ -259,7 +259,7 @@ async fn list(args: &Args, server: &Server, global: &Global) -> Result<ExitCode>
             query.extend(numbers.into_iter().filter_map(|(name, number)| Some((name, number.as_ref()?.to_string()))));
             query.push(("limit", page(*limit, 25)));
             let runs = server.list("/api/2.2/jobs/runs/list", "runs", &query, limit.unwrap_or(usize::MAX)).await?;
-            let columns: [(&str, fn(&Value) -> String); 6] = [
+            let columns: [Column; 6] = [
                 ("Job ID", |run| text(run, "job_id")),
                 ("Run ID", |run| text(run, "run_id")),
                 ("Name", |run| text(run, "run_name")),

@@ -160,22 +160,20 @@ pub fn show(value: &Value, global: &Global) -> Result<()> {
     output::put(&(serde_json::to_string_pretty(value)? + "\n"), None, global.color)
 }
 
+/// A column of a table: its heading, and what it shows of an item.
+pub type Column = (&'static str, fn(&Value) -> String);
+
 /// Prints a list: as a JSON array, or as a table of these columns, each a heading and what it shows.
 ///
 /// # Errors
 /// When standard output is gone.
-pub fn show_list(
-    items: Vec<Value>,
-    columns: &[(&str, fn(&Value) -> String)],
-    form: Form,
-    global: &Global,
-) -> Result<()> {
+pub fn show_list(items: Vec<Value>, columns: &[Column], form: Form, global: &Global) -> Result<()> {
     if form == Form::Json {
         return show(&items.into(), global);
     }
     let mut rows = vec![columns.iter().map(|(heading, _)| (*heading).to_owned()).collect::<Vec<_>>()];
     rows.extend(
-        items.iter().map(|item| columns.iter().map(|(_, cell)| crate::render::one_line(&cell(item)).into()).collect()),
+        items.iter().map(|item| columns.iter().map(|(_, cell)| crate::render::one_line(&cell(item))).collect()),
     );
     let width =
         |column: usize| rows.iter().map(|row| unicode_width::UnicodeWidthStr::width(row[column].as_str())).max();
@@ -263,25 +261,19 @@ pub enum ListAction {
 
 /// `lakescope clusters list`.
 pub fn clusters(args: &ListArgs, global: &Global) -> Result<ExitCode> {
-    let columns: [(&str, fn(&Value) -> String); 3] =
+    let columns: [Column; 3] =
         [("ID", |c| text(c, "cluster_id")), ("Name", |c| text(c, "cluster_name")), ("State", |c| text(c, "state"))];
     listed(args, "/api/2.1/clusters/list", "clusters", &columns, global)
 }
 
 /// `lakescope warehouses list`.
 pub fn warehouses(args: &ListArgs, global: &Global) -> Result<ExitCode> {
-    let columns: [(&str, fn(&Value) -> String); 3] =
+    let columns: [Column; 3] =
         [("ID", |w| text(w, "id")), ("Name", |w| text(w, "name")), ("State", |w| text(w, "state"))];
     listed(args, "/api/2.0/sql/warehouses", "warehouses", &columns, global)
 }
 
-fn listed(
-    args: &ListArgs,
-    path: &str,
-    items: &str,
-    columns: &[(&str, fn(&Value) -> String)],
-    global: &Global,
-) -> Result<ExitCode> {
+fn listed(args: &ListArgs, path: &str, items: &str, columns: &[Column], global: &Global) -> Result<ExitCode> {
     let ListAction::List = args.action;
     block_on(async {
         let items = args.remote.server()?.list(path, items, &[], usize::MAX).await?;
