@@ -306,6 +306,7 @@ impl Book {
         }
         let Some(end) = active.ended_now(at.now_ms) else { return };
         let (job_id, parent) = (active.job_id(), active.parent());
+        self.out.acts.push(Act::Over { job_id, run_id, end, started_ms: active.start_ms() });
         if let Some(Parent { run_id, epoch, .. }) = parent {
             self.out.todo.push_back((run_id, Input::Ended(epoch, rows::as_task(end).into()), None));
         }

@@ -1,4 +1,4 @@
-//! When a job is to run by itself: by a Quartz schedule or every so often.
+//! When a job is to run by itself: by a Quartz schedule, every so often, or always.
 //!
 //! The next time follows from the last planned one alone, so that a restart, a slow start and a
 //! jump of the clock move nothing.
@@ -18,6 +18,8 @@ pub enum Trigger {
     Cron(Box<Cron>, TimeZone),
     /// `trigger.periodic`: every so many ms.
     Every(i64),
+    /// `continuous`: the next run when the last one is over, see [`crate::continuous`].
+    Always,
 }
 
 impl Trigger {
@@ -29,6 +31,9 @@ impl Trigger {
             let cron = Cron::parse(schedule["quartz_cron_expression"].as_str()?).ok()?;
             let zone = TimeZone::get(schedule["timezone_id"].as_str()?).ok()?;
             return Some(Self::Cron(Box::new(cron), zone));
+        }
+        if settings.get("continuous").is_some_and(|continuous| continuous.is_object() && is_on(continuous)) {
+            return Some(Self::Always);
         }
         let trigger = settings.get("trigger").filter(|trigger| is_on(trigger))?;
         let periodic = trigger.get("periodic")?;
@@ -42,10 +47,12 @@ impl Trigger {
         Some(Self::Every(periodic["interval"].as_i64()?.max(1) * hours * 3_600_000))
     }
 
-    /// The next planned time after one, epoch ms; `None`: there is none any more.
+    /// The next planned time after one, epoch ms; `None`: there is none any more, or it follows from
+    /// the end of a run.
     #[must_use]
     pub fn next_after(&self, planned_ms: i64) -> Option<i64> {
         match self {
+            Self::Always => None,
             Self::Every(ms) => Some(planned_ms + ms),
             Self::Cron(cron, zone) => {
                 let next = |after_ms| {
@@ -96,6 +103,8 @@ mod tests {
         let trigger = Trigger::of(&cron("UNPAUSED")).unwrap();
         assert_eq!(trigger.next_after(ms("2026-11-30T05:00:00Z")), Some(ms("2026-12-01T05:00:00Z")));
         assert!(Trigger::of(&json!({ "name": "by hand" })).is_none());
+        assert!(matches!(Trigger::of(&json!({ "continuous": {} })), Some(Trigger::Always)));
+        assert!(Trigger::of(&json!({ "continuous": { "pause_status": "PAUSED" } })).is_none());
         let every = json!({ "trigger": { "periodic": { "interval": 4, "unit": "HOURS" } } });
         assert_eq!(Trigger::of(&every).unwrap().next_after(0), Some(4 * 3_600_000));
         assert!(Trigger::of(&json!({ "trigger": { "file_arrival": { "url": "/in" } } })).is_none());

@@ -43,7 +43,7 @@ impl Killed<'_> {
     /// Gives what it says of programs that it takes up, too.
     async fn start(&self) -> Result<(Serving, Duration)> {
         let slots = (TASKS * 4).to_string();
-        let args = ["--no-auth", "--python", "/bin/sh", "--task-slots", &slots];
+        let args = ["--no-auth", "--jobs", "--python", "/bin/sh", "--task-slots", &slots];
         let mut command = command(self.binary, self.data, args);
         command.env("LAKESCOPE_LOG", "warn,run::engine=info");
         let begun = Instant::now();

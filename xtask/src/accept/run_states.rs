@@ -48,7 +48,7 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
     std::fs::write(&script, SCRIPT)?;
     let data = folder.path().join("data");
     let slots = (SIDE_BY_SIDE * 10).to_string();
-    let args = ["--no-auth", "--python", "/bin/sh", "--stop-grace", "1", "--task-slots", &slots];
+    let args = ["--no-auth", "--jobs", "--python", "/bin/sh", "--stop-grace", "1", "--task-slots", &slots];
     let serving = Serving::start(&lakescope_binary()?, &data, args)?;
     let world = World { client: Client::new(), base: serving.address.clone(), script };
     let runtime = tokio::runtime::Runtime::new()?;

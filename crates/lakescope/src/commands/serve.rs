@@ -77,6 +77,10 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Tasks of jobs")]
 pub struct Tasks {
+    /// Run jobs with --no-auth too: every program on this machine may then run anything as the user
+    /// of the server. With tokens jobs are run without this.
+    #[arg(long)]
+    pub jobs: bool,
     /// Programs that run at once; more of them wait.
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub task_slots: u16,
@@ -200,7 +204,10 @@ async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, glob
         door,
         limits,
         #[cfg(target_os = "linux")]
-        workspace: Some(crate::duties::jobs::workspace(&store, &args.tasks).await?),
+        workspace: match args.tasks.jobs || !args.no_auth {
+            true => Some(crate::duties::jobs::workspace(&store, &args.tasks).await?),
+            false => None,
+        },
     });
     tokio::select! {
         () = ::serve::serve(listener, router, limits, interrupted()) => {}

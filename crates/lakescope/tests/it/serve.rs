@@ -260,7 +260,12 @@ fn tokens_say_who_may_do_what() {
     assert_eq!(ask(get.clone(), "/health", "", ""), 200);
     assert_eq!(ask(get.clone(), list, &viewer, ""), 200);
     assert_eq!(ask(post.clone(), "/api/lakescope/v1/logs?name=x", &viewer, "no log"), 403);
-    assert_eq!(ask(post, "/api/lakescope/v1/logs?name=x", &operator, "no log"), 400);
+    assert_eq!(ask(post.clone(), "/api/lakescope/v1/logs?name=x", &operator, "no log"), 400);
+    let job = r#"{"tasks":[{"task_key":"a","condition_task":{"left":"1","op":"EQUAL_TO","right":"1"}}]}"#;
+    assert_eq!(ask(post.clone(), "/api/2.2/jobs/create", "", job), 401);
+    assert_eq!(ask(post.clone(), "/api/2.2/jobs/create", &viewer, job), 403);
+    assert_eq!(ask(get.clone(), "/api/2.2/jobs/list", &viewer, ""), 200);
+    assert_eq!(ask(post, "/api/2.2/jobs/create", &operator, job), 200);
     let listed = token(&["list"]);
     assert!(listed.contains("ada") && listed.contains("operator") && !listed.contains(&viewer), "{listed}");
     let id = listed.lines().find(|line| line.contains("ada")).unwrap().split(' ').next().unwrap();
@@ -271,6 +276,24 @@ fn tokens_say_who_may_do_what() {
         ask(get.clone(), list, "lks_wrong", "");
     }
     assert_eq!(ask(get, list, &operator, ""), 429);
+}
+
+/// What answers everybody on a machine runs nothing for them, unless it is told to.
+#[test]
+fn jobs_are_run_for_tokens_or_when_that_is_asked_for() {
+    let data = tempfile::tempdir().unwrap();
+    let list = |server: &Server| {
+        let (status, body) = server.get("/api/2.1/jobs/list");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        (status, body["error_code"].as_str().unwrap_or_default().to_owned())
+    };
+    let off = Server::over(&samples(), &data_in(&data), &["--no-auth"]);
+    assert_eq!(list(&off), (404, "FEATURE_DISABLED".to_owned()));
+    drop(off);
+    let on = Server::over(&samples(), &data_in(&data), &["--no-auth", "--jobs"]);
+    assert_eq!(list(&on), (200, String::new()));
+    let (status, body) = on.get("/api/2.2/jobs/nothing");
+    assert!(status == 404 && body.contains("ENDPOINT_NOT_FOUND"), "{status} {body}");
 }
 
 #[test]

@@ -57,6 +57,17 @@ pub enum Act {
     StopRun(i64),
     /// A run has taken longer than its job expects.
     Warn(i64),
+    /// A run is over.
+    Over {
+        /// Of which job.
+        job_id: i64,
+        /// Which.
+        run_id: i64,
+        /// How.
+        end: End,
+        /// When it came to be, epoch ms.
+        started_ms: i64,
+    },
 }
 
 /// A program with all references resolved.

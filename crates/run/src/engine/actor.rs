@@ -3,6 +3,7 @@
 use super::executor::Executor;
 use super::{Change as Definition, Command, Message, Refusal, Repair, RunNow, Started, Submit};
 use crate::book::{About, Act, Book, Ids, Kept, Moment, NewRun, Parent};
+use crate::continuous::Continuous;
 use crate::rule::Stop;
 use crate::settings::{self, Settings};
 use crate::states::{Code, End};
@@ -48,6 +49,8 @@ pub(super) struct Actor {
     numbers: HashMap<i64, i64>,
     /// Triggers that are on, by job.
     triggers: HashMap<i64, Trigger>,
+    /// How continuous jobs stand.
+    continuous: HashMap<i64, Continuous>,
     /// When they start a run next, and the job.
     planned: BTreeSet<(i64, i64)>,
 }
@@ -73,6 +76,7 @@ impl Actor {
             tokens: HashMap::new(),
             numbers: HashMap::new(),
             triggers: HashMap::new(),
+            continuous: HashMap::new(),
             planned: BTreeSet::new(),
         };
         for job in actor.jobs.jobs(None, None, u32::MAX).await? {
@@ -149,14 +153,25 @@ impl Actor {
     fn plan(&mut self, job_id: i64, settings: &Value, planned_ms: i64) {
         self.planned.retain(|(_, planned)| *planned != job_id);
         self.triggers.remove(&job_id);
+        self.continuous.remove(&job_id);
         let Some(trigger) = Trigger::of(settings) else { return };
         self.planned.extend(trigger.next_after(planned_ms).map(|next| (next, job_id)));
+        if let Trigger::Always = trigger {
+            // Whatever runs now goes on; when it is over, or nothing runs, the next one starts.
+            self.continuous.insert(job_id, Continuous::default());
+            self.planned.insert((planned_ms, job_id));
+        }
         self.triggers.insert(job_id, trigger);
     }
 
     /// One run, also for all the times that were missed.
     async fn run_planned(&mut self, job_id: i64, now_ms: i64) {
-        let started = self.run_now(RunNow { job_id, ..RunNow::default() }, Origin::Trigger).await;
+        let is_continuous = self.continuous.contains_key(&job_id);
+        if is_continuous && !self.book.open(Some(job_id), false).is_empty() {
+            return;
+        }
+        let origin = if is_continuous { Origin::Continuous } else { Origin::Trigger };
+        let started = self.run_now(RunNow { job_id, ..RunNow::default() }, origin).await;
         if let Err(error) = started {
             tracing::warn!(job_id, %error, "a job cannot be run at its time");
         }
@@ -168,6 +183,25 @@ impl Actor {
         let Some((planned_ms, next_ms)) = trigger.caught_up(planned_ms, now_ms) else { return };
         self.changes.push(Change::Planned(job_id, planned_ms));
         self.planned.insert((next_ms, job_id));
+    }
+
+    /// The run of a continuous job is followed by the next, later and later while they fail.
+    fn go_on(&mut self, job_id: i64, run_id: i64, end: End, started_ms: i64) {
+        let Some(before) = self.continuous.get(&job_id) else { return };
+        let now = before.after(end, started_ms, now_ms(), run_id.unsigned_abs());
+        self.continuous.insert(job_id, now);
+        self.planned.extend(now.next_attempt_ms.map(|next| (next, job_id)));
+    }
+
+    /// A person runs a continuous job: what runs is stopped, what waits for its time need not.
+    fn restart(&mut self, run: &mut RunNow) {
+        self.planned.retain(|(_, planned)| *planned != run.job_id);
+        self.continuous.insert(run.job_id, Continuous::default());
+        run.queues = Some(true);
+        for run_id in self.book.open(Some(run.job_id), false) {
+            let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+            self.book.stop(run_id, Stop::Engine, &mut at);
+        }
     }
 
     /// Handles a message, and those behind it that may be written together with it.
@@ -182,7 +216,8 @@ impl Actor {
             }
             self.handle(message).await;
             if alone {
-                break;
+                // What is due by a new definition is due once that is written.
+                return;
             }
             next = self.receiver.try_recv().ok();
         }
@@ -220,6 +255,10 @@ impl Actor {
                 self.plan(job_id, &Value::Null, 0);
                 self.changes.push(Change::JobDeleted(job_id, now_ms()));
                 Ok(Started::default())
+            }
+            Command::RunNow(mut run) if self.continuous.contains_key(&run.job_id) => {
+                self.restart(&mut run);
+                self.run_now(run, Origin::Restart).await
             }
             Command::RunNow(run) => self.run_now(run, Origin::Person).await,
             Command::Submit(submit) => self.submit(submit).await,
@@ -266,7 +305,7 @@ impl Actor {
         let read = Settings::read(&settings)?;
         let now_ms = now_ms();
         // A trigger that stays as it is goes on from where it was.
-        let parts = |settings: &Value| ["schedule", "trigger"].map(|part| settings.get(part).cloned());
+        let parts = |settings: &Value| ["schedule", "trigger", "continuous"].map(|part| settings.get(part).cloned());
         let is_same = parts(&settings) == parts(&before);
         let planned_ms = job.planned_ms.filter(|_| is_same).unwrap_or(now_ms);
         self.plan(job_id, &settings, planned_ms);
@@ -433,6 +472,7 @@ impl Actor {
         self.reserve_ids().await;
         match act {
             Act::RunJob { parent, job_id, parameters } => self.run_child(parent, job_id, parameters).await,
+            Act::Over { job_id, run_id, end, started_ms } => self.go_on(job_id, run_id, end, started_ms),
             Act::StopRun(run_id) => {
                 let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
                 self.book.stop(run_id, Stop::Engine, &mut at);
@@ -519,7 +559,8 @@ impl Actor {
                 }
                 Act::Stop { run_id, epoch, .. } => self.executor.stop(run_id, epoch),
                 Act::Warn(run_id) => tracing::warn!(run_id, "a run takes longer than its job expects"),
-                Act::RunJob { .. } | Act::StopRun(_) => self.later.push_back(act),
+                Act::Over { job_id, .. } if !self.continuous.contains_key(&job_id) => {}
+                Act::RunJob { .. } | Act::StopRun(_) | Act::Over { .. } => self.later.push_back(act),
             }
         }
     }
@@ -530,6 +571,8 @@ impl Actor {
 enum Origin {
     Person,
     Trigger,
+    Continuous,
+    Restart,
     Task(Parent),
 }
 
@@ -539,6 +582,8 @@ impl Origin {
         match self {
             Self::Person => "ONE_TIME",
             Self::Trigger => "PERIODIC",
+            Self::Continuous => "CONTINUOUS",
+            Self::Restart => "CONTINUOUS_RESTART",
             Self::Task(_) => "RUN_JOB_TASK",
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-use store::jobs::{Jobs, Run};
+use store::jobs::{Jobs, Run, RunFilter};
 use store::{Settings, Store};
 use tokio::runtime::Runtime;
 
@@ -154,6 +154,36 @@ fn a_repair_runs_what_failed_by_the_definition_of_now() {
         let again = engine.repair(repair(None)).await.unwrap_err();
         assert!(matches!(&again, Refusal::Repair(_)) && again.to_string().contains(&repair_id.to_string()), "{again}");
     });
+}
+
+#[test]
+fn a_continuous_job_runs_again_and_a_person_restarts_it() {
+    let world = World::new();
+    Runtime::new().unwrap().block_on(async {
+        let (store, engine) = world.open().await;
+        let mut job = job(vec![world.task("a", "0.1", 1)]);
+        job.insert("max_concurrent_runs".to_owned(), 1.into());
+        job.insert("continuous".to_owned(), json!({ "pause_status": "UNPAUSED" }));
+        let job_id = engine.create_job(job, "ada").await.unwrap();
+        let of_job = RunFilter { job_id: Some(job_id), ..RunFilter::default() };
+        let begun = std::time::Instant::now();
+        // After the first failure at once, after the second one later.
+        while store.jobs().runs(&of_job, None, 10).await.unwrap().len() < 2 || engine_is_busy(&store, &of_job).await {
+            assert!(begun.elapsed() < PATIENCE);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let restarted = run_now(&engine, job_id).await;
+        over(&store.jobs(), restarted).await;
+        let runs = store.jobs().runs(&of_job, None, 10).await.unwrap();
+        let causes: Vec<&str> = runs.iter().rev().map(|run| run.cause.as_str()).collect();
+        assert_eq!(causes[..3], ["CONTINUOUS", "CONTINUOUS", "CONTINUOUS_RESTART"]);
+        engine.delete_job(job_id).await.unwrap();
+    });
+}
+
+async fn engine_is_busy(store: &Store, of_job: &RunFilter) -> bool {
+    let open = RunFilter { is_over: Some(false), ..of_job.clone() };
+    !store.jobs().runs(&open, None, 1).await.unwrap().is_empty()
 }
 
 #[test]

@@ -39,6 +39,11 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "ENDPOINT_NOT_FOUND", "there is no such call in this API")
     }
 
+    pub fn no_jobs() -> Self {
+        let message = "this server runs no jobs: it answers without tokens (--no-auth), and --jobs was not given";
+        Self::new(StatusCode::NOT_FOUND, "FEATURE_DISABLED", message)
+    }
+
     pub fn no_run(run_id: i64) -> Self {
         Refusal::NoRun(run_id).into()
     }

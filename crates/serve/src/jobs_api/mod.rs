@@ -70,6 +70,12 @@ pub(crate) fn router(workspace: Workspace) -> Router {
         }))
 }
 
+/// A server that runs no jobs says so.
+pub(crate) fn none() -> Router {
+    let off = Router::new().fallback(|| async { ApiError::no_jobs() });
+    ["/api/2.0", "/api/2.1", "/api/2.2"].into_iter().fold(Router::new(), |all, path| all.nest(path, off.clone()))
+}
+
 fn of_version() -> Router<Arc<Workspace>> {
     Router::new()
         .route("/jobs/create", post(jobs::create))
