@@ -8,7 +8,7 @@ mod active;
 mod known;
 mod rows;
 
-pub use active::{Act, Finished, Program};
+pub use active::{Act, Finished, Given, Program};
 pub use rows::{About, Detail, Parent, Round};
 
 use crate::admission::{self, Admission, Allowed};
@@ -124,6 +124,8 @@ impl Book {
         let admission = admission::admit(allowed, line.running.len() as u32, line.waiting.len() as u32);
         let mut active = match admission {
             Admission::Skip(end) => {
+                let is_empty = line.running.is_empty() && line.waiting.is_empty();
+                is_empty.then(|| self.lines.remove(&new.job_id));
                 self.out.changes.push(Change::Run(rows::skipped(run_id, &new, end, at.now_ms)));
                 return run_id;
             }
@@ -156,11 +158,25 @@ impl Book {
         self.work_off(at);
     }
 
+    /// Whether the work of a run-job task is wanted: its run is not over, and nobody has stopped it.
+    #[must_use]
+    pub fn wants(&self, parent: Parent) -> bool {
+        self.runs.get(&parent.run_id).is_some_and(|active| active.wants(parent.epoch))
+    }
+
+    /// Whether a job stands above a run-job task: run by it, it would wait for itself.
+    #[must_use]
+    pub fn is_above(&self, job_id: i64, parent: Parent) -> bool {
+        let above = |parent: &Parent| self.runs.get(&parent.run_id)?.parent();
+        let mut parents = std::iter::successors(Some(parent), above);
+        parents.any(|parent| self.runs.get(&parent.run_id).is_some_and(|active| active.job_id() == job_id))
+    }
+
     /// The child of a run-job task is there.
-    pub fn child(&mut self, run_id: i64, epoch: Epoch, child: i64) {
-        if let Some(active) = self.runs.get_mut(&run_id) {
-            active.child(epoch, child);
-            self.changed.insert(run_id);
+    pub fn child(&mut self, parent: Parent, child: i64) {
+        if let Some(active) = self.runs.get_mut(&parent.run_id) {
+            active.child(parent.task_run_id, child);
+            self.changed.insert(parent.run_id);
         }
     }
 
@@ -195,14 +211,17 @@ impl Book {
         true
     }
 
-    /// Runs of a job, or of all, that are not over; only those that wait where that is asked.
+    /// Runs of a job, or of all, that are not over, those that wait first; only these where that is
+    /// asked.
     #[must_use]
     pub fn open(&self, job_id: Option<i64>, only_queued: bool) -> Vec<i64> {
         let wanted = |active: &&Active| {
             job_id.is_none_or(|job_id| active.job_id() == job_id)
                 && (!only_queued || active.life_cycle() == LifeCycle::Queued)
         };
-        self.runs.values().filter(wanted).map(Active::run_id).collect()
+        let (waiting, others): (Vec<&Active>, Vec<&Active>) =
+            self.runs.values().filter(wanted).partition(|active| active.life_cycle() == LifeCycle::Queued);
+        waiting.into_iter().chain(others).map(Active::run_id).collect()
     }
 
     /// Whether a run is not over.
@@ -221,7 +240,7 @@ impl Book {
         kept: Kept,
         settings: Option<(Settings, serde_json::Value)>,
         request: &Request,
-        parameters: BTreeMap<String, String>,
+        given: Given,
         at: &mut Moment<'_>,
     ) -> Result<i64, NotRepaired> {
         let run_id = kept.run.run_id;
@@ -233,7 +252,7 @@ impl Book {
             active.renew(settings, json);
         }
         let repair_id = at.ids.take();
-        let step = active.repair(repair_id, request, parameters, at)?;
+        let step = active.repair(repair_id, request, given, at)?;
         let line = self.lines.entry(active.job_id()).or_default();
         line.running.insert(run_id);
         active.take_step(step, None, &mut self.out, at);
@@ -266,10 +285,16 @@ impl Book {
         Ok(())
     }
 
-    /// What a job allows now.
-    pub fn allow(&mut self, job_id: i64, concurrent_runs: u32, at: &mut Moment<'_>) {
+    /// Jobs that have runs which are not over.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<i64> {
+        self.lines.keys().copied().collect()
+    }
+
+    /// What a job allows now; `None`: as before. Runs that may begin do.
+    pub fn allow(&mut self, job_id: i64, concurrent_runs: Option<u32>, at: &mut Moment<'_>) {
         if let Some(line) = self.lines.get_mut(&job_id) {
-            line.concurrent_runs = concurrent_runs;
+            line.concurrent_runs = concurrent_runs.unwrap_or(line.concurrent_runs);
             self.admit(job_id);
             self.work_off(at);
         }
@@ -308,7 +333,9 @@ impl Book {
         let (job_id, parent) = (active.job_id(), active.parent());
         self.out.acts.push(Act::Over { job_id, run_id, end, started_ms: active.start_ms() });
         if let Some(Parent { run_id, epoch, .. }) = parent {
-            self.out.todo.push_back((run_id, Input::Ended(epoch, rows::as_task(end).into()), None));
+            let end = rows::as_task(end);
+            let finished = Finished { end, error: active.trouble(), trace: None };
+            self.out.todo.push_back((run_id, Input::Ended(epoch, end.into()), Some(finished)));
         }
         if let Some(line) = self.lines.get_mut(&job_id) {
             line.running.remove(&run_id);

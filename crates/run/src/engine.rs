@@ -10,7 +10,7 @@ mod actor;
 mod executor;
 mod trouble;
 
-use crate::book::NotRepaired;
+use crate::book::{Given, NotRepaired};
 use crate::repair::Request;
 use crate::settings::Invalid;
 use serde_json::{Map, Value};
@@ -75,14 +75,14 @@ pub struct Submit {
 }
 
 /// A repair.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Repair {
     /// Which run.
     pub run_id: i64,
     /// What is to run again.
     pub request: Request,
-    /// `job_parameters` that replace those of the run.
-    pub parameters: BTreeMap<String, String>,
+    /// Parameters that replace those of the run, for this repair alone.
+    pub given: Given,
 }
 
 /// What the engine is asked to do.
@@ -187,8 +187,10 @@ impl Engine {
     ///
     /// # Errors
     /// When the rows cannot be read, or the folder for attempts not be made.
-    pub async fn start(jobs: Jobs, options: Options) -> Result<Self, Refusal> {
+    pub async fn start(jobs: Jobs, mut options: Options) -> Result<Self, Refusal> {
         let (sender, receiver) = mpsc::channel(MOST_COMMANDS);
+        // Programs are marked with their folder, which has to mean the same for every process.
+        options.attempts = std::path::absolute(&options.attempts).unwrap_or(options.attempts);
         let attempts = options.attempts.clone();
         let made = std::fs::create_dir_all(&attempts);
         made.map_err(|error| Refusal::State(format!("cannot make {}: {error}", attempts.display())))?;

@@ -53,4 +53,5 @@ pub use engine::{Observed, launch, observe, request_stop, stop, sweep, wait};
 pub use process::Process;
 pub use records::{ATTEMPT, ATTEMPT_DIR, Exit, Handle, How, Launch, Limits, Secret, Usage, Written};
 pub use redact::{REDACTED, SHORTEST_SECRET_BYTES};
+pub(crate) use shim::now_ms;
 pub use shim::shim;

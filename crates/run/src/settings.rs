@@ -29,6 +29,8 @@ const MOST_TAGS: usize = 25;
 const MOST_CONCURRENT_RUNS: i64 = 1_000;
 /// Most items of a for-each at once.
 const MOST_CONCURRENT_ITEMS: i64 = 100;
+/// Any longer time is as good as this one, ms: a hundred years.
+const LONGEST_MS: i64 = 100 * 365 * 24 * 3_600_000;
 /// What a job is called that was given no name.
 pub const UNTITLED: &str = "Untitled";
 
@@ -157,7 +159,10 @@ impl Settings {
             for_graph.push(of_graph);
         }
         let warning = raw.health.iter().flat_map(|health| &health.rules);
-        let warning = warning.filter(|rule| rule.metric == "RUN_DURATION_SECONDS").map(|rule| rule.value * 1_000).min();
+        let warning = warning
+            .filter(|rule| rule.metric == "RUN_DURATION_SECONDS")
+            .map(|rule| seconds(Some(rule.value)).unwrap_or_default())
+            .min();
         Ok(Self {
             name: raw.name.unwrap_or_else(|| UNTITLED.to_owned()),
             tasks: read,
@@ -224,7 +229,7 @@ struct Raw {
     tags: Option<BTreeMap<String, String>>,
     schedule: Option<Schedule>,
     continuous: Option<Value>,
-    trigger: Option<Value>,
+    trigger: Option<RawTrigger>,
     environment_variables: Option<Vec<Value>>,
 }
 
@@ -258,6 +263,41 @@ struct HealthRule {
 struct Schedule {
     quartz_cron_expression: String,
     timezone_id: String,
+}
+
+#[derive(Deserialize)]
+struct RawTrigger {
+    periodic: Option<Periodic>,
+}
+
+/// `trigger.periodic`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Periodic {
+    #[serde(deserialize_with = "must_be_number")]
+    interval: i64,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum Unit {
+    Minutes,
+    Hours,
+    Days,
+    Weeks,
+}
+
+impl Periodic {
+    /// How often, ms.
+    pub(crate) fn every_ms(self) -> i64 {
+        let minutes = match self.unit {
+            Unit::Minutes => 1,
+            Unit::Hours => 60,
+            Unit::Days => 24 * 60,
+            Unit::Weeks => 7 * 24 * 60,
+        };
+        self.interval.max(1).saturating_mul(minutes * 60_000).min(LONGEST_MS)
+    }
 }
 
 #[derive(Deserialize)]
@@ -376,6 +416,11 @@ fn check_bounds(raw: &Raw) -> Result<(), Invalid> {
     if given.len() > 1 {
         return Err(invalid(format!("a job has one of schedule, continuous and trigger, not {}", given.join(" and "))));
     }
+    if let Some(Periodic { interval, .. }) = raw.trigger.as_ref().and_then(|trigger| trigger.periodic)
+        && interval < 1
+    {
+        return Err(invalid(format!("the interval of trigger.periodic must be 1 or more, not {interval}")));
+    }
     check_parameters(raw.parameters.as_deref().unwrap_or_default())?;
     check_schedule(raw.schedule.as_ref())
 }
@@ -417,7 +462,7 @@ fn variables(list: &[Value]) -> BTreeMap<String, String> {
 }
 
 fn seconds(seconds: Option<i64>) -> Option<i64> {
-    seconds.filter(|seconds| *seconds > 0).map(|seconds| seconds.saturating_mul(1_000))
+    seconds.filter(|seconds| *seconds > 0).map(|seconds| seconds.saturating_mul(1_000).min(LONGEST_MS))
 }
 
 fn read_task(
@@ -464,8 +509,9 @@ fn of_graph(raw: &RawTask, key: &str, work: &Work, what: &str) -> Result<Task, I
     let (kind, reads) = match work {
         Work::Condition { left, right, .. } => (Kind::Condition, read_from([left, right])),
         Work::ForEach { inputs, .. } => {
-            let concurrency = raw.rest["for_each_task"]["concurrency"].as_i64().unwrap_or(1);
-            (Kind::ForEach { concurrency: concurrency.clamp(1, MOST_CONCURRENT_ITEMS) as u32 }, read_from([inputs]))
+            let each: RawForEach = object(&raw.rest["for_each_task"], what)?;
+            let concurrency = each.concurrency.unwrap_or(1).clamp(1, MOST_CONCURRENT_ITEMS) as u32;
+            (Kind::ForEach { concurrency }, read_from([inputs]))
         }
         _ => (Kind::Work, Vec::new()),
     };
@@ -486,7 +532,7 @@ fn of_graph(raw: &RawTask, key: &str, work: &Work, what: &str) -> Result<Task, I
         reads,
         retry: Retry {
             max_retries: i32::try_from(max_retries).unwrap_or(i32::MAX),
-            min_interval_ms: attempts.min_retry_interval_millis.unwrap_or_default().max(0),
+            min_interval_ms: attempts.min_retry_interval_millis.unwrap_or_default().clamp(0, LONGEST_MS),
             on_timeout: attempts.retry_on_timeout.unwrap_or_default(),
         },
         timeout_ms: seconds(attempts.timeout_seconds),
@@ -692,6 +738,8 @@ mod tests {
             (job(json!([{ "task_key": "a", "condition_task": { "left": 1 } }])), "task \"a\": condition_task: "),
             (with("timeout_seconds", json!("soon")), "the settings: \"soon\" is no whole number"),
             (with("max_concurrent_runs", json!(1001)), "max_concurrent_runs must be between 0 and 1000, not 1001"),
+            (with("trigger", json!({ "periodic": { "interval": 1, "unit": "MONTHS" } })), "unknown variant `MONTHS`"),
+            (with("trigger", json!({ "periodic": { "interval": 0, "unit": "DAYS" } })), "must be 1 or more, not 0"),
             (with("parameters", json!([{ "name": "a b" }])), "parameter \"a b\": a name is made of"),
             (
                 with("schedule", json!({ "quartz_cron_expression": "* *", "timezone_id": "UTC" })),

@@ -3,7 +3,7 @@
 
 use crate::graph::{Graph, Kind};
 use crate::rule::{self, Before, Stop, Verdict};
-use crate::states::{End, LifeCycle, Outcome};
+use crate::states::{Code, End, LifeCycle, Outcome};
 use crate::task_run::{Place, TaskRun, Timer, Waiting, Why};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -223,6 +223,12 @@ impl Run {
         self.live.keys().copied()
     }
 
+    /// Whether a piece of work is wanted: it is at work, or about to be, and nobody has stopped it.
+    #[must_use]
+    pub fn wants(&self, epoch: Epoch) -> bool {
+        self.live.get(&epoch).is_some_and(|place| place.stop.is_none())
+    }
+
     /// Takes what happened at a time, epoch ms. Time that runs backwards is taken as standing
     /// still. What is due before that time happens first.
     pub fn step(&mut self, input: &Input, at_ms: i64) -> Step {
@@ -414,12 +420,15 @@ impl Run {
             Some(Outcome::TimedOut) => retry.on_timeout,
             _ => false,
         };
-        kind && retry.allows(place.attempt) && self.stopping.is_none() && !self.tasks[place.task].stopped
+        // The same settings fail the same way.
+        let may_help = end.code != Code::InvalidRunConfiguration;
+        kind && may_help && retry.allows(place.attempt) && self.stopping.is_none() && !self.tasks[place.task].stopped
     }
 
     fn wait_for_retry(&mut self, place: &Place, step: &mut Step) {
         let interval = self.graph.tasks()[place.task].retry.min_interval_ms;
-        let until_ms = (place.since_ms + interval).max(self.now_ms);
+        // Never in the step that it failed in: what fails at once for ever must leave room for others.
+        let until_ms = (place.since_ms + interval).max(self.now_ms + 1);
         self.timers.insert((until_ms, Timer::Retry { task: place.task, item: place.item }));
         let task = self.task_mut(place.task);
         task.items.waiting.insert(place.item.unwrap_or_default(), Waiting { tries: place.attempt + 1, until_ms });

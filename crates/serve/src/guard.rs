@@ -175,7 +175,8 @@ fn secret(headers: &HeaderMap) -> Option<String> {
 /// A person is led to the page that asks for a token; a program is told.
 fn refusal(request: &Parts, why: &str) -> Response {
     let accepts = request.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if request.method == Method::GET && accepts.contains("text/html") {
+    let is_page = request.method == Method::GET && !request.uri.path().starts_with("/api/2.");
+    if is_page && accepts.contains("text/html") {
         let wanted = request.uri.path_and_query().map_or("/", |path| path.as_str());
         let wanted: String = url::form_urlencoded::byte_serialize(wanted.as_bytes()).collect();
         return (StatusCode::SEE_OTHER, [(header::LOCATION, format!("/login?next={wanted}"))]).into_response();

@@ -123,6 +123,14 @@ CREATE TABLE idempotency (
     PRIMARY KEY (job_id, token)
 ) STRICT, WITHOUT ROWID;
 
+-- What is kept of a run besides its own rows goes with it.
+CREATE INDEX idempotency_by_run ON idempotency (run_id);
+CREATE TRIGGER runs_are_forgotten AFTER DELETE ON runs
+BEGIN
+    DELETE FROM idempotency WHERE run_id = OLD.run_id;
+    DELETE FROM transitions WHERE run_id = OLD.run_id;
+END;
+
 -- Up to which number ids have been given out.
 CREATE TABLE ids (given INTEGER NOT NULL) STRICT;
 INSERT INTO ids VALUES (0);

@@ -156,6 +156,17 @@ pub struct RunFilter {
     pub from_ms: Option<i64>,
     /// Started at this time or before, epoch ms.
     pub to_ms: Option<i64>,
+    /// So many of the first are left out.
+    pub skip: u32,
+}
+
+/// Which jobs are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// Of this name, in any case.
+    pub name: Option<String>,
+    /// So many of the first are left out.
+    pub skip: u32,
 }
 
 /// A place in a list of runs, which is ordered by start and id, the latest first.
@@ -226,14 +237,14 @@ impl Jobs {
         Ok(self.all(query, "a job").await?.pop())
     }
 
-    /// Jobs, the newest first, at most so many, from a place on; of this name in any case.
+    /// Jobs, the newest first, at most so many, from a place on.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn jobs(&self, name: Option<&str>, from: Option<JobPlace>, most: u32) -> Result<Vec<Job>, Error> {
+    pub async fn jobs(&self, filter: &JobFilter, from: Option<JobPlace>, most: u32) -> Result<Vec<Job>, Error> {
         let mut query = QueryBuilder::new(JOB);
         query.push(" WHERE deleted_ms IS NULL");
-        if let Some(name) = name {
+        if let Some(name) = &filter.name {
             query.push(" AND name_folded = ").push_bind(name.to_lowercase());
         }
         let is_back = matches!(from, Some(JobPlace::Above(_)));
@@ -243,6 +254,7 @@ impl Jobs {
             None => {}
         }
         query.push(if is_back { " ORDER BY job_id LIMIT " } else { " ORDER BY job_id DESC LIMIT " }).push_bind(most);
+        query.push(" OFFSET ").push_bind(filter.skip);
         let mut jobs = self.all(query, "the jobs").await?;
         if is_back {
             jobs.reverse();
@@ -293,6 +305,7 @@ impl Jobs {
             query.push_bind(start_ms).push(", ").push_bind(run_id).push(")");
         }
         query.push(format_args!(" ORDER BY start_ms {order}, run_id {order} LIMIT ")).push_bind(most);
+        query.push(" OFFSET ").push_bind(filter.skip);
         let mut runs = self.all(query, "the runs").await?;
         if order == "ASC" {
             runs.reverse();

@@ -24,8 +24,7 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
     let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == name);
     let (binary, data) = (lakescope_binary()?, tempfile::tempdir()?);
     let token = token(&binary, data.path())?;
-    let none: [&str; 0] = [];
-    let serving = Serving::start(&binary, data.path(), none)?;
+    let serving = Serving::start(&binary, data.path(), ["--jobs"])?;
     let clients = shared.join("clients");
     let client = |mut command: Command| {
         command.env("LAKESCOPE_URL", &serving.address).env("LAKESCOPE_TOKEN", &token);

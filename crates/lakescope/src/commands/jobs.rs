@@ -436,6 +436,7 @@ async fn request<'a>(action: &'a Action, server: &Server) -> Result<(&'static st
             }
             let latest = match latest_repair_id {
                 Some(id) => Some(*id),
+                None if sent.contains_key("latest_repair_id") => None,
                 None => latest_repair(server, *run_id).await?,
             };
             sent.extend(latest.map(|id| ("latest_repair_id".to_owned(), id.into())));
@@ -463,13 +464,24 @@ fn parameters(params: &[String]) -> Result<Value> {
     Ok(map.into())
 }
 
+/// How long a server may be away while a run is waited for: it may be started again meanwhile.
+const AWAY: Duration = Duration::from_secs(300);
+
 /// The run when it is over.
 async fn over(server: &Server, run_id: i64, patience: Duration, global: &Global) -> Result<Value> {
     let begun = std::time::Instant::now();
     let mut pause = Duration::from_millis(100);
     let mut last = String::new();
+    let mut answered = begun;
     loop {
-        let run = whole(server, "/api/2.2/jobs/runs/get", &[("run_id", run_id.to_string())]).await?;
+        let run = match whole(server, "/api/2.2/jobs/runs/get", &[("run_id", run_id.to_string())]).await {
+            Err(error) if remote::may_pass(&error) && answered.elapsed() < AWAY => {
+                tokio::time::sleep(pause).await;
+                continue;
+            }
+            run => run?,
+        };
+        answered = std::time::Instant::now();
         let life_cycle = text(&run["state"], "life_cycle_state");
         if ["TERMINATED", "SKIPPED", "INTERNAL_ERROR"].contains(&life_cycle.as_str()) {
             return Ok(run);

@@ -48,14 +48,18 @@ impl Remote {
     /// When its address is none.
     pub fn server(&self) -> Result<Server> {
         let set = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
-        let host = self.host.clone().or_else(|| set("DATABRICKS_HOST"));
+        // A token goes to the server that it is for: each host with its own.
+        let (host, token) = match (&self.host, set("DATABRICKS_HOST")) {
+            (Some(host), _) => (Some(host.clone()), set("LAKESCOPE_TOKEN")),
+            (None, Some(host)) => (Some(host), set("DATABRICKS_TOKEN")),
+            (None, None) => (None, set("LAKESCOPE_TOKEN")),
+        };
         let mut base = host.unwrap_or_else(|| "http://127.0.0.1:8484".to_owned());
         if !base.contains("://") {
             base = format!("https://{base}");
         }
         let address = url::Url::parse(&base).with_context(|| format!("{base} is no address of a server"))?;
         let is_here = matches!(address.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
-        let token = set("LAKESCOPE_TOKEN").or_else(|| set("DATABRICKS_TOKEN"));
         if token.is_some() && address.scheme() == "http" && !is_here {
             output::remark("the token goes over the network in clear: the address begins with http://");
         }
@@ -109,8 +113,13 @@ impl Server {
         let value: Option<Value> = serde_json::from_str(&text).ok();
         if !status.is_success() {
             let said = value.as_ref().and_then(|value| value["message"].as_str()).unwrap_or(text.trim());
-            let hint = if status == 401 { "; set LAKESCOPE_TOKEN" } else { "" };
-            bail!("{said}{hint} ({status})");
+            let hint =
+                if status == 401 { "; set LAKESCOPE_TOKEN, or DATABRICKS_TOKEN with DATABRICKS_HOST" } else { "" };
+            let said = format!("{said}{hint} ({status})");
+            return match status.as_u16() {
+                429 | 503 => Err(Busy(said).into()),
+                _ => bail!(said),
+            };
         }
         value.with_context(|| format!("{}/{path} answers with something that is no JSON", self.base))
     }
@@ -133,6 +142,24 @@ impl Server {
             }
         }
     }
+}
+
+/// A server that asks to come back later.
+#[derive(Debug)]
+struct Busy(String);
+
+impl std::fmt::Display for Busy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Busy {}
+
+/// Whether a request that failed so may go well a little later.
+#[must_use]
+pub fn may_pass(error: &anyhow::Error) -> bool {
+    error.is::<Busy>() || error.chain().any(|cause| cause.is::<reqwest::Error>())
 }
 
 /// The object of `--json`: as it stands, or of the file behind an `@`.

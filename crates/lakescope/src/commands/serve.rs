@@ -77,8 +77,8 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Tasks of jobs")]
 pub struct Tasks {
-    /// Run jobs with --no-auth too: every program on this machine may then run anything as the user
-    /// of the server. With tokens jobs are run without this.
+    /// Run jobs: whoever may (operators; with --no-auth every program on this machine) then runs
+    /// anything as the user of the server.
     #[arg(long)]
     pub jobs: bool,
     /// Programs that run at once; more of them wait.
@@ -204,7 +204,7 @@ async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, glob
         door,
         limits,
         #[cfg(target_os = "linux")]
-        workspace: match args.tasks.jobs || !args.no_auth {
+        workspace: match args.tasks.jobs {
             true => Some(crate::duties::jobs::workspace(&store, &args.tasks).await?),
             false => None,
         },

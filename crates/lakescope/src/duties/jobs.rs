@@ -44,7 +44,10 @@ pub async fn workspace(store: &Store, tasks: &Tasks) -> Result<Workspace> {
         spark_home: tasks.spark_home.clone(),
         spark_master: tasks.spark_master.clone(),
         grace: Duration::from_secs(tasks.stop_grace),
-        environment: environment(std::env::vars()),
+        environment: environment(std::env::vars_os().filter_map(|(name, value)| {
+            // What is no text cannot be written down for the task.
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        })),
     };
     let engine = Engine::start(store.jobs(), options).await.context("cannot start the job engine")?;
     Ok(Workspace { engine, jobs: store.jobs(), id: workspace_id(store.dir()) })

@@ -245,7 +245,7 @@ fn tokens_say_who_may_do_what() {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     let viewer = token(&["create", "--name", "ada"]);
-    let server = Server::over(&samples(), &dir, &[]);
+    let server = Server::over(&samples(), &dir, &["--jobs"]);
     // Made while the server runs.
     let operator = token(&["create", "--name", "ci", "--role", "operator"]);
     let ask = |method: reqwest::Method, path: &str, token: &str, body: &'static str| {
@@ -278,9 +278,9 @@ fn tokens_say_who_may_do_what() {
     assert_eq!(ask(get, list, &operator, ""), 429);
 }
 
-/// What answers everybody on a machine runs nothing for them, unless it is told to.
+/// Who may add logs may not run programs by that alone.
 #[test]
-fn jobs_are_run_for_tokens_or_when_that_is_asked_for() {
+fn jobs_are_run_when_that_is_asked_for() {
     let data = tempfile::tempdir().unwrap();
     let list = |server: &Server| {
         let (status, body) = server.get("/api/2.1/jobs/list");

@@ -1,7 +1,7 @@
 //! One run that is not over: its state, its rows, and what its effects mean.
 
 use super::known::{Known, text};
-use super::rows::{self, About, Parent, Round, Row, json};
+use super::rows::{self, About, Parent, Round, Row, kept};
 use super::{Kept, Moment, NewRun, NotRepaired, Out};
 use crate::admission;
 use crate::condition;
@@ -12,7 +12,7 @@ use crate::settings::{Settings, TaskSettings, Work};
 use crate::states::{Code, End, LifeCycle, Outcome, QueueCode};
 use crate::step::{Effect, Ended, Epoch, Input, Launch, Run, Step, Transition};
 use crate::task_run::TaskRun;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::jobs::{Change, Run as RunRow, RunState, TaskRun as TaskRow};
 
@@ -236,9 +236,9 @@ impl Active {
                 if let Some(before) = current.replace(id) {
                     self.rows.remove(&before);
                 }
-                self.rows.insert(id, Row::kept(row));
+                self.rows.insert(id, Row::of(row));
             } else if row.work.is_some() {
-                self.rows.insert(id, Row::kept(row));
+                self.rows.insert(id, Row::of(row));
             }
         }
         for at in 0..self.current.len() {
@@ -265,16 +265,14 @@ impl Active {
         &mut self,
         repair_id: i64,
         request: &Request,
-        parameters: BTreeMap<String, String>,
+        given: Given,
         at: &mut Moment<'_>,
     ) -> Result<Step, NotRepaired> {
         let chosen = self.core.chosen(request)?;
         let step = self.core.repair(repair_id.unsigned_abs(), request, at.now_ms)?;
-        if !parameters.is_empty() {
-            self.about.parameters.extend(parameters);
-            self.about_changed = true;
-        }
-        self.rounds.push(Round { id: Some(repair_id), start_ms: at.now_ms, ..Round::default() });
+        let Given { parameters, overriding } = given;
+        let round = Round { id: Some(repair_id), start_ms: at.now_ms, parameters, overriding, ..Round::default() };
+        self.rounds.push(round);
         self.state.end_ms = None;
         self.state.result = None;
         self.state.code = None;
@@ -324,8 +322,8 @@ impl Active {
             name: self.name.clone(),
             creator: self.creator.clone(),
             cause: self.cause.clone(),
-            about: json(&self.about),
-            state: RunState { rounds: json(&self.rounds), ..self.state.clone() },
+            about: kept(&self.about),
+            state: RunState { rounds: kept(&self.rounds), ..self.state.clone() },
         }
     }
 
@@ -391,16 +389,19 @@ impl Active {
     }
 
     pub fn position_of(&self, task_run_id: i64) -> Option<usize> {
-        self.rows.get(&task_run_id).filter(|row| !row.is_over()).map(|row| row.row.position as usize)
+        let row = self.rows.get(&task_run_id).filter(|row| !row.is_over() && row.row.item.is_none());
+        row.map(|row| row.row.position as usize)
     }
 
     pub fn parameter(&self, name: &str) -> Option<String> {
         let default = || self.settings.parameters.iter().find(|(known, _)| known == name).map(|(_, v)| v.clone());
-        self.about.parameters.get(name).cloned().or_else(default)
+        let of_repair = self.rounds.last().and_then(|round| round.parameters.get(name));
+        of_repair.or_else(|| self.about.parameters.get(name)).cloned().or_else(default)
     }
 
     pub fn parameter_names(&self) -> impl Iterator<Item = &str> {
-        let given = self.about.parameters.keys().map(String::as_str);
+        let of_repair = self.rounds.last().into_iter().flat_map(|round| round.parameters.keys());
+        let given = of_repair.chain(self.about.parameters.keys()).map(String::as_str);
         given.chain(self.settings.parameters.iter().map(|(name, _)| name.as_str()))
     }
 
@@ -452,18 +453,38 @@ impl Active {
         }
     }
 
-    pub fn child(&mut self, epoch: Epoch, child: i64) {
-        if let Some(id) = self.by_epoch.get(&epoch).copied()
-            && let Some(row) = self.rows.get_mut(&id)
-        {
+    pub fn wants(&self, epoch: Epoch) -> bool {
+        self.core.wants(epoch)
+    }
+
+    pub fn child(&mut self, task_run_id: i64, child: i64) {
+        if let Some(row) = self.rows.get_mut(&task_run_id) {
             row.detail.child_run_id = Some(child);
-            self.changed.insert(id);
+            self.changed.insert(task_run_id);
         }
+    }
+
+    /// What went wrong in a run that is over.
+    pub fn trouble(&self) -> Option<String> {
+        Some(self.state.message.clone()).filter(|message| !message.is_empty())
     }
 
     pub fn input(&mut self, input: &Input, finished: Option<Finished>, out: &mut Out, at: &mut Moment<'_>) {
         let step = self.core.step(input, at.now_ms);
+        if let Input::Started(epoch) = input {
+            self.item_started(*epoch, at.now_ms);
+        }
         self.take_step(step, finished, out, at);
+    }
+
+    /// The core tells of the task only, not of the items of its list.
+    fn item_started(&mut self, epoch: Epoch, now_ms: i64) {
+        let Some(row) = self.by_epoch.get(&epoch).and_then(|id| self.rows.get_mut(id)) else { return };
+        if row.row.item.is_some() {
+            row.row.life_cycle = LifeCycle::Running.word().to_owned();
+            row.row.running_ms.get_or_insert(now_ms);
+            self.changed.insert(row.row.task_run_id);
+        }
     }
 
     pub fn take_step(&mut self, step: Step, finished: Option<Finished>, out: &mut Out, at: &mut Moment<'_>) {
@@ -496,11 +517,19 @@ impl Active {
         let Some(row) = self.rows.get_mut(&id) else { return };
         row.end(end, now_ms);
         row.row.work = None;
-        if let Some(Finished { error, trace, .. }) = finished {
+        // What a program says when it is stopped is not why it ended.
+        let is_stopped = matches!(end.outcome, Some(Outcome::TimedOut | Outcome::Canceled));
+        if let Some(Finished { error, trace, .. }) = finished.filter(|_| !is_stopped) {
             (row.detail.error, row.detail.error_trace) = (error.clone(), trace.clone());
         }
         row.row.message = end_of_task(end, row.detail.error.as_deref());
         self.changed.insert(id);
+        let of_item = row.row.item.map(|item| (row.row.position as usize, format!("item {item}: {}", row.row.message)));
+        if let Some((task, message)) = of_item.filter(|_| end != End::SUCCESS)
+            && let Some(outer) = self.current[task].and_then(|id| self.rows.get_mut(&id))
+        {
+            outer.detail.error.get_or_insert(message);
+        }
     }
 
     fn moved(&mut self, transition: &Transition, at: &mut Moment<'_>) {
@@ -515,12 +544,15 @@ impl Active {
             return;
         };
         let is_over = self.current(task).is_some_and(Row::is_over);
-        if is_over && !transition.to.is_final() {
+        if is_over && transition.to == LifeCycle::WaitingForRetry {
             let attempt = self.current(task).map_or(0, |row| row.row.attempt + 1);
             self.new_row(task, None, attempt, at);
         }
         let Some(id) = self.current[task] else { return };
         let Some(row) = self.rows.get_mut(&id) else { return };
+        if row.is_over() {
+            return;
+        }
         row.row.life_cycle.clone_from(&word);
         if transition.to == LifeCycle::Running {
             row.row.running_ms.get_or_insert(transition.at_ms);
@@ -600,20 +632,19 @@ impl Active {
             _ => settings,
         };
         let mut resolved = Map::new();
-        let mut one = |name: &str, text: &str| -> Result<String, Finished> {
-            let value = resolve(text, &known).map_err(Finished::invalid)?;
-            resolved.insert(name.to_owned(), value.clone().into());
-            Ok(value)
-        };
+        let one = |text: &str| resolve(text, &known).map_err(Finished::invalid);
         let begun = match &settings.work {
             Work::Condition { op, left, right } => {
-                let (left, right) = (one("left", left)?, one("right", right)?);
+                let (left, right) = (one(left)?, one(right)?);
+                resolved.insert("left".to_owned(), left.clone().into());
+                resolved.insert("right".to_owned(), right.clone().into());
                 Begun::Answer(condition::evaluate(*op, &left, &right).map_err(Finished::invalid)?)
             }
             Work::RunJob { job_id, parameters } => {
-                let parameters = parameters.iter().map(|(name, value)| Ok((name.clone(), one(name, value)?)));
+                let parameters = parameters.iter().map(|(name, value)| Ok((name.clone(), one(value)?)));
                 let mut parameters: BTreeMap<String, String> = parameters.collect::<Result<_, Finished>>()?;
                 parameters.extend(self.parameter_names().filter_map(|n| Some((n.to_owned(), self.parameter(n)?))));
+                resolved.insert("job_parameters".to_owned(), json!(parameters));
                 Begun::Act(self.run_job(*job_id, parameters, id, epoch)?)
             }
             Work::Other(kind) => {
@@ -621,7 +652,10 @@ impl Active {
                     "lakescope cannot run a {kind}; run it on a Databricks workspace, or use another kind of task"
                 )));
             }
-            _ => Begun::Act(self.program(settings, id, epoch, &mut one)?),
+            work => {
+                let work = self.resolved(work, &one, &mut resolved)?;
+                Begun::Act(self.program(settings, work, id, epoch))
+            }
         };
         if let Some(row) = self.rows.get_mut(&id) {
             row.detail.resolved = resolved;
@@ -646,32 +680,50 @@ impl Active {
         Ok(Act::RunJob { parent, job_id, parameters })
     }
 
-    fn program(
+    /// The work of a program, its references resolved; parameters that the run or its repair was
+    /// given stand for those of the task.
+    fn resolved(
         &self,
-        settings: &TaskSettings,
-        id: i64,
-        epoch: Epoch,
-        one: &mut impl FnMut(&str, &str) -> Result<String, Finished>,
-    ) -> Result<Act, Finished> {
-        let mut all = |texts: &[String]| -> Result<Vec<String>, Finished> {
-            texts.iter().enumerate().map(|(n, text)| one(&format!("parameters[{n}]"), text)).collect()
+        work: &Work,
+        one: &impl Fn(&str) -> Result<String, Finished>,
+        resolved: &mut Map<String, Value>,
+    ) -> Result<Work, Finished> {
+        let mut all = |kind: &str, own: &[String]| -> Result<Vec<String>, Finished> {
+            let given = self.overriding().get(kind).and_then(Value::as_array);
+            let given = given.map(|texts| texts.iter().map(text).collect());
+            let texts: Vec<String> = given.unwrap_or_else(|| own.to_vec());
+            let texts = texts.iter().map(|text| one(text)).collect::<Result<Vec<_>, _>>()?;
+            resolved.insert("parameters".to_owned(), texts.clone().into());
+            Ok(texts)
         };
-        let work = match &settings.work {
+        Ok(match work {
             Work::Python { file, parameters } => {
-                Work::Python { parameters: all(parameters)?, file: one("python_file", file)? }
+                Work::Python { parameters: all("python_params", parameters)?, file: one(file)? }
             }
-            Work::SparkSubmit { parameters } => Work::SparkSubmit { parameters: all(parameters)? },
-            Work::SparkJar { jar, main_class, parameters } => {
-                Work::SparkJar { jar: jar.clone(), main_class: main_class.clone(), parameters: all(parameters)? }
+            Work::SparkSubmit { parameters } => {
+                Work::SparkSubmit { parameters: all("spark_submit_params", parameters)? }
             }
+            Work::SparkJar { jar, main_class, parameters } => Work::SparkJar {
+                parameters: all("jar_params", parameters)?,
+                jar: one(jar)?,
+                main_class: main_class.clone(),
+            },
             other => other.clone(),
-        };
+        })
+    }
+
+    fn overriding(&self) -> &Map<String, Value> {
+        let of_repair = self.rounds.last().map(|round| &round.overriding).filter(|given| !given.is_empty());
+        of_repair.unwrap_or(&self.about.overriding)
+    }
+
+    fn program(&self, settings: &TaskSettings, work: Work, id: i64, epoch: Epoch) -> Act {
         let mut environment = settings.environment_variables.clone();
         let about = [("JOB_ID", self.job_id), ("RUN_ID", self.run_id), ("TASK_RUN_ID", id)];
         environment.extend(about.map(|(name, value)| (format!("LAKESCOPE_{name}"), value.to_string())));
         environment.insert("LAKESCOPE_TASK_KEY".to_owned(), settings.key.clone());
         let program = Program { work, wants_cluster: settings.wants_cluster, environment };
-        Ok(Act::Launch { run_id: self.run_id, task_run_id: id, epoch, program })
+        Act::Launch { run_id: self.run_id, task_run_id: id, epoch, program }
     }
 
     fn list(&mut self, task: usize, out: &mut Out) {
@@ -725,33 +777,26 @@ impl Active {
 
     fn task_ended(&mut self, task: usize, end: End, now_ms: i64) {
         let Some(id) = self.current[task] else { return };
-        let failed_items = self.failed_item();
         let Some(row) = self.rows.get_mut(&id) else { return };
         row.end(end, now_ms);
-        if end == End::FAILED && row.detail.error.is_none() {
-            row.detail.error = failed_items;
+        if end == End::SUCCESS {
+            // An item that failed and then did not.
+            row.detail.error = None;
         }
         row.row.message = end_of_task(end, row.detail.error.as_deref());
         self.changed.insert(id);
-    }
-
-    /// What went wrong in an item of a for-each, of those that are still in memory.
-    fn failed_item(&self) -> Option<String> {
-        let failed = |row: &&Row| row.row.item.is_some() && row.detail.error.is_some();
-        let row = self.rows.values().filter(failed).min_by_key(|row| row.row.item)?;
-        Some(format!("item {}: {}", row.row.item?, row.detail.error.as_deref()?))
     }
 
     /// The rows that changed since the last time.
     pub fn flush(&mut self, to: &mut Vec<Change>) {
         let changes = self.core.changes();
         for (task, core) in &changes.tasks {
-            to.push(Change::Core(self.run_id, *task as i64, json(core)));
+            to.push(Change::Core(self.run_id, *task as i64, kept(core)));
         }
         for (epoch, live) in &changes.live {
             let id = self.by_epoch.get(epoch).copied();
             if let Some(row) = id.and_then(|id| self.rows.get_mut(&id)) {
-                row.row.work = live.as_ref().map(json::<Live>);
+                row.row.work = live.as_ref().map(kept::<Live>);
                 self.changed.insert(row.row.task_run_id);
             }
         }
@@ -761,12 +806,21 @@ impl Active {
             }
         }
         self.rows.retain(|id, row| !row.is_over() || self.current[row.row.position as usize] == Some(*id));
-        self.state.core = Some(json(&changes.head));
-        self.state.rounds = json(&self.rounds);
-        let about = std::mem::take(&mut self.about_changed).then(|| json(&self.about));
+        self.state.core = Some(kept(&changes.head));
+        self.state.rounds = kept(&self.rounds);
+        let about = std::mem::take(&mut self.about_changed).then(|| kept(&self.about));
         to.push(Change::RunState(self.run_id, self.state.clone(), about));
         to.append(&mut self.transitions);
     }
+}
+
+/// What a repair is given for itself alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given {
+    /// `job_parameters`.
+    pub parameters: BTreeMap<String, String>,
+    /// Parameters of the older kinds.
+    pub overriding: Map<String, Value>,
 }
 
 enum Begun {

@@ -59,6 +59,12 @@ pub struct Round {
     pub message: String,
     /// Task runs of its own.
     pub task_run_ids: Vec<i64>,
+    /// `job_parameters` of this repair, instead of those of the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+    /// Parameters of the older kinds of this repair, instead of those of the run.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub overriding: Map<String, Value>,
 }
 
 /// What is known of a task run besides its state.
@@ -98,13 +104,13 @@ impl Row {
         Self { row, detail: Detail::default() }
     }
 
-    pub fn kept(row: TaskRow) -> Self {
+    pub fn of(row: TaskRow) -> Self {
         let detail = serde_json::from_str(&row.detail).unwrap_or_default();
         Self { row, detail }
     }
 
     pub fn to_store(&self) -> TaskRow {
-        TaskRow { detail: json(&self.detail), ..self.row.clone() }
+        TaskRow { detail: kept(&self.detail), ..self.row.clone() }
     }
 
     pub fn is_over(&self) -> bool {
@@ -121,7 +127,7 @@ impl Row {
 }
 
 /// What is kept of something. These types have no value that JSON does not have.
-pub(super) fn json<T: Serialize>(value: &T) -> String {
+pub(super) fn kept<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
@@ -143,7 +149,7 @@ pub(super) fn skipped(run_id: i64, new: &NewRun, end: End, now_ms: i64) -> RunRo
     let mut state = RunState { start_ms: now_ms, ..RunState::default() };
     end_state(&mut state, end, message.to_owned(), now_ms);
     let round = Round { start_ms: now_ms, end_ms: Some(now_ms), end: Some(end), ..Round::default() };
-    state.rounds = json(&[round]);
+    state.rounds = kept(&[round]);
     row(run_id, new, state)
 }
 
@@ -156,7 +162,7 @@ pub(super) fn row(run_id: i64, new: &NewRun, state: RunState) -> RunRow {
         name: new.name.clone(),
         creator: new.creator.clone(),
         cause: new.cause.to_owned(),
-        about: json(&new.about),
+        about: kept(&new.about),
         state,
     }
 }

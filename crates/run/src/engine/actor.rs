@@ -4,6 +4,7 @@ use super::executor::Executor;
 use super::{Change as Definition, Command, Message, Refusal, Repair, RunNow, Started, Submit};
 use crate::book::{About, Act, Book, Ids, Kept, Moment, NewRun, Parent};
 use crate::continuous::Continuous;
+use crate::local::now_ms;
 use crate::rule::Stop;
 use crate::settings::{self, Settings};
 use crate::states::{Code, End};
@@ -12,19 +13,23 @@ use crate::trigger::Trigger;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
-use store::jobs::{Change, Job, Jobs, Run as RunRow, RunState};
+use store::jobs::{Change, Job, JobFilter, Jobs, Run as RunRow, RunState, TaskRun};
 use tokio::sync::{mpsc, oneshot};
 
 /// Ids that are reserved at once.
-const MANY_IDS: i64 = 1 << 16;
+const MANY_IDS: i64 = 1 << 20;
 /// Ids that handling one message may take: tasks of a run, items that start at once.
-const IDS_A_MESSAGE: i64 = 1 << 14;
+const IDS_A_MESSAGE: i64 = 1 << 17;
 /// Messages whose changes are written together.
 const MOST_TOGETHER: usize = 256;
 /// Longest token of a caller, characters.
 const LONGEST_TOKEN: usize = 64;
 /// Longest wait between two looks at the clock.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+/// Least time from one start of a continuous job to the next, ms.
+const SHORTEST_MS: i64 = 1_000;
+/// Wait after a continuous job could not be started, ms.
+const AFTER_REFUSAL_MS: i64 = 60_000;
 /// Wait after the database could not be written.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
@@ -43,6 +48,8 @@ pub(super) struct Actor {
     later: VecDeque<Act>,
     /// What must not be handled together with what was before.
     held: Option<Message>,
+    /// Attempts whose folders go once their runs are gone.
+    forgotten: Vec<i64>,
     /// Tokens of this batch.
     tokens: HashMap<(i64, String), Started>,
     /// Last `number_in_job` of jobs.
@@ -53,11 +60,6 @@ pub(super) struct Actor {
     continuous: HashMap<i64, Continuous>,
     /// When they start a run next, and the job.
     planned: BTreeSet<(i64, i64)>,
-}
-
-/// Epoch ms.
-fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
 }
 
 impl Actor {
@@ -73,19 +75,26 @@ impl Actor {
             replies: Vec::new(),
             later: VecDeque::new(),
             held: None,
+            forgotten: Vec::new(),
             tokens: HashMap::new(),
             numbers: HashMap::new(),
             triggers: HashMap::new(),
             continuous: HashMap::new(),
             planned: BTreeSet::new(),
         };
-        for job in actor.jobs.jobs(None, None, u32::MAX).await? {
+        for job in actor.jobs.jobs(&JobFilter::default(), None, u32::MAX).await? {
             let settings = serde_json::from_str(&job.settings).unwrap_or_default();
             actor.plan(job.job_id, &settings, job.planned_ms.unwrap_or(job.changed_ms));
         }
         for run in actor.jobs.open_runs().await? {
             actor.reserve_ids().await;
             actor.resume(run).await?;
+        }
+        for job_id in actor.book.jobs() {
+            // What the job allows now; its runs know what it allowed when they came to be.
+            let now = actor.job(job_id).await.ok().and_then(|(_, json)| Settings::read(&json).ok());
+            let mut at = Moment { now_ms: now_ms(), ids: &mut actor.ids };
+            actor.book.allow(job_id, now.map(|settings| settings.concurrent_runs), &mut at);
         }
         Ok(actor)
     }
@@ -94,10 +103,12 @@ impl Actor {
         let run_id = run.run_id;
         let state = run.state.clone();
         let kept = self.kept(run).await?;
+        let open: Vec<TaskRun> = kept.task_runs.iter().filter(|task| task.end_ms.is_none()).cloned().collect();
         let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
         if let Err(error) = self.book.resume(kept, &mut at) {
             tracing::error!(run_id, %error, "a run cannot be taken up again; it ends with an internal error");
             self.changes.push(Change::RunState(run_id, broken(state, &error.to_string()), None));
+            self.changes.extend(open.into_iter().map(|task| Change::TaskRun(broken_task(task))));
         }
         Ok(())
     }
@@ -112,15 +123,23 @@ impl Actor {
     pub async fn run(mut self) {
         self.commit().await;
         loop {
-            if self.later.is_empty() {
-                match self.next().await {
-                    Some(message) => self.batch(message).await,
-                    None if self.receiver.is_closed() && self.receiver.is_empty() => return,
-                    None => self.tick().await,
-                }
+            let message = match self.later.is_empty() {
+                true => self.next().await,
+                false => self.held.take().or_else(|| self.receiver.try_recv().ok()),
+            };
+            if message.is_none() && self.later.is_empty() && self.receiver.is_closed() && self.receiver.is_empty() {
+                return;
             }
-            while let Some(act) = self.later.pop_front() {
+            // What is due by what is written.
+            self.tick().await;
+            for act in std::mem::take(&mut self.later) {
                 self.follow(act).await;
+            }
+            if let Some(message) = message {
+                if needs_what_is_written(&message) {
+                    self.commit().await;
+                }
+                self.batch(message).await;
             }
             self.commit().await;
         }
@@ -155,7 +174,7 @@ impl Actor {
         self.triggers.remove(&job_id);
         self.continuous.remove(&job_id);
         let Some(trigger) = Trigger::of(settings) else { return };
-        self.planned.extend(trigger.next_after(planned_ms).map(|next| (next, job_id)));
+        self.planned.extend(trigger.first_after(planned_ms).map(|next| (next, job_id)));
         if let Trigger::Always = trigger {
             // Whatever runs now goes on; when it is over, or nothing runs, the next one starts.
             self.continuous.insert(job_id, Continuous::default());
@@ -166,6 +185,7 @@ impl Actor {
 
     /// One run, also for all the times that were missed.
     async fn run_planned(&mut self, job_id: i64, now_ms: i64) {
+        self.reserve_ids().await;
         let is_continuous = self.continuous.contains_key(&job_id);
         if is_continuous && !self.book.open(Some(job_id), false).is_empty() {
             return;
@@ -174,15 +194,21 @@ impl Actor {
         let started = self.run_now(RunNow { job_id, ..RunNow::default() }, origin).await;
         if let Err(error) = started {
             tracing::warn!(job_id, %error, "a job cannot be run at its time");
+            if is_continuous {
+                self.planned.insert((now_ms + AFTER_REFUSAL_MS, job_id));
+            }
+        }
+        if is_continuous {
+            return;
         }
         let Some(trigger) = self.triggers.get(&job_id) else { return };
         let planned_ms = match self.jobs.job(job_id).await {
             Ok(Some(job)) => job.planned_ms.unwrap_or(job.changed_ms),
             _ => now_ms,
         };
-        let Some((planned_ms, next_ms)) = trigger.caught_up(planned_ms, now_ms) else { return };
+        let (planned_ms, next_ms) = trigger.caught_up(planned_ms, now_ms);
         self.changes.push(Change::Planned(job_id, planned_ms));
-        self.planned.insert((next_ms, job_id));
+        self.planned.extend(next_ms.map(|next_ms| (next_ms, job_id)));
     }
 
     /// The run of a continuous job is followed by the next, later and later while they fail.
@@ -190,15 +216,15 @@ impl Actor {
         let Some(before) = self.continuous.get(&job_id) else { return };
         let now = before.after(end, started_ms, now_ms(), run_id.unsigned_abs());
         self.continuous.insert(job_id, now);
-        self.planned.extend(now.next_attempt_ms.map(|next| (next, job_id)));
+        let next_ms = now.next_attempt_ms.map(|next| next.max(started_ms + SHORTEST_MS));
+        self.planned.extend(next_ms.map(|next| (next, job_id)));
     }
 
     /// A person runs a continuous job: what runs is stopped, what waits for its time need not.
-    fn restart(&mut self, run: &mut RunNow) {
-        self.planned.retain(|(_, planned)| *planned != run.job_id);
-        self.continuous.insert(run.job_id, Continuous::default());
-        run.queues = Some(true);
-        for run_id in self.book.open(Some(run.job_id), false) {
+    fn restart(&mut self, job_id: i64) {
+        self.planned.retain(|(_, planned)| *planned != job_id);
+        self.continuous.insert(job_id, Continuous::default());
+        for run_id in self.book.open(Some(job_id), false) {
             let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
             self.book.stop(run_id, Stop::Engine, &mut at);
         }
@@ -216,7 +242,6 @@ impl Actor {
             }
             self.handle(message).await;
             if alone {
-                // What is due by a new definition is due once that is written.
                 return;
             }
             next = self.receiver.try_recv().ok();
@@ -225,7 +250,6 @@ impl Actor {
         if let Some(message) = next {
             self.held = Some(message);
         }
-        self.tick().await;
     }
 
     async fn handle(&mut self, message: Message) {
@@ -256,8 +280,7 @@ impl Actor {
                 self.changes.push(Change::JobDeleted(job_id, now_ms()));
                 Ok(Started::default())
             }
-            Command::RunNow(mut run) if self.continuous.contains_key(&run.job_id) => {
-                self.restart(&mut run);
+            Command::RunNow(run) if self.continuous.contains_key(&run.job_id) => {
                 self.run_now(run, Origin::Restart).await
             }
             Command::RunNow(run) => self.run_now(run, Origin::Person).await,
@@ -314,7 +337,7 @@ impl Actor {
         let job = Job { name, version, settings, changed_ms: now_ms, changed_by: who, planned_ms, ..job };
         self.changes.push(Change::Job(job));
         let mut at = Moment { now_ms, ids: &mut self.ids };
-        self.book.allow(job_id, read.concurrent_runs, &mut at);
+        self.book.allow(job_id, Some(read.concurrent_runs), &mut at);
         Ok(Started { id: job_id, number: 0 })
     }
 
@@ -334,6 +357,9 @@ impl Actor {
             settings.only(only)?;
         }
         let number = self.next_number(run.job_id).await?;
+        if let Origin::Restart = origin {
+            self.restart(run.job_id);
+        }
         let about = About {
             settings: json,
             parameters: run.parameters,
@@ -351,7 +377,8 @@ impl Actor {
             cause: origin.cause(),
             about,
             settings,
-            queues: run.queues,
+            // A restart waits for the end of what it stops.
+            queues: if let Origin::Restart = origin { Some(true) } else { run.queues },
         };
         let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
         let started = Started { id: self.book.start(new, &mut at), number };
@@ -425,7 +452,7 @@ impl Actor {
             Err(_) => None,
         };
         let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-        let id = self.book.repair(kept, current, &repair.request, repair.parameters, &mut at)?;
+        let id = self.book.repair(kept, current, &repair.request, repair.given, &mut at)?;
         Ok(Started { id, number: 0 })
     }
 
@@ -439,6 +466,10 @@ impl Actor {
             return Ok(Started::default());
         }
         let task = self.jobs.task_run(run_id).await?.ok_or(Refusal::NoRun(run_id))?;
+        if task.item.is_some() && task.end_ms.is_none() {
+            let why = "an item of a for-each cannot be cancelled alone; cancel its task or its run";
+            return Err(Refusal::State(why.to_owned()));
+        }
         let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
         self.book.stop_task(task.run_id, run_id, &mut at);
         Ok(Started::default())
@@ -463,7 +494,7 @@ impl Actor {
         self.jobs.run(run_id).await?.ok_or(Refusal::NoRun(run_id))?;
         let attempts: Vec<i64> = self.jobs.task_runs(run_id).await?.iter().map(|task| task.task_run_id).collect();
         self.changes.push(Change::RunDeleted(run_id));
-        self.executor.forget(attempts);
+        self.forgotten.extend(attempts);
         Ok(Started::default())
     }
 
@@ -483,11 +514,23 @@ impl Actor {
 
     /// The child of one task run is made once, whoever asks how often.
     async fn run_child(&mut self, parent: Parent, job_id: i64, parameters: BTreeMap<String, String>) {
+        if !self.book.wants(parent) {
+            let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
+            let stopped = crate::book::Finished::of(End::CANCELED);
+            return self.book.finished(parent.run_id, parent.epoch, stopped, &mut at);
+        }
         let token = Some(format!("task-run-{}-{}", parent.task_run_id, parent.epoch));
         let run = RunNow { job_id, parameters, token, ..RunNow::default() };
-        let error = match self.run_now(run, Origin::Task(parent)).await {
+        let circle = self.book.is_above(job_id, parent);
+        let circle =
+            circle.then(|| Refusal::State(format!("job {job_id} runs this task, so it would wait for itself")));
+        let started = match circle {
+            Some(circle) => Err(circle),
+            None => self.run_now(run, Origin::Task(parent)).await,
+        };
+        let error = match started {
             Ok(started) => {
-                self.book.child(parent.run_id, parent.epoch, started.id);
+                self.book.child(parent, started.id);
                 return self.child_is_over(parent, started.id).await;
             }
             Err(error) => error,
@@ -548,6 +591,9 @@ impl Actor {
             }
         }
         self.tokens.clear();
+        if !self.forgotten.is_empty() {
+            self.executor.forget(std::mem::take(&mut self.forgotten));
+        }
         for (reply, done) in self.replies.drain(..) {
             // A client that is gone needs no answer.
             let _ = reply.send(done);
@@ -600,6 +646,19 @@ impl Origin {
 fn needs_what_is_written(message: &Message) -> bool {
     let Message::Command(command, _) = message else { return false };
     !matches!(command, Command::RunNow(_) | Command::Submit(_) | Command::Cancel { .. } | Command::CancelAll { .. })
+}
+
+/// A task of a run whose rows make none.
+fn broken_task(task: TaskRun) -> TaskRun {
+    let end = End::internal_error(Code::InternalError);
+    TaskRun {
+        life_cycle: end.life_cycle.word().to_owned(),
+        result: end.outcome.map(|outcome| outcome.word().to_owned()),
+        code: Some(end.code.word().to_owned()),
+        end_ms: Some(now_ms()),
+        work: None,
+        ..task
+    }
 }
 
 /// A run whose rows make none.

@@ -19,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 const LOOKED_THROUGH: u64 = 256 << 10;
 /// How long a system that refuses a start for want of processes or memory is left alone.
 const AFTER_FAILURE: Duration = Duration::from_millis(500);
+/// How long a start may take to show.
+const SLOWEST_START: Duration = Duration::from_secs(60);
 /// How often a start is tried that the system refuses.
 const STARTS: u32 = 5;
 
@@ -87,7 +89,13 @@ impl Piece {
         let finished = match self.end().await {
             Ok(finished) => finished,
             Err(error) => {
-                Finished { end: End::internal_error(Code::InternalError), error: Some(error.to_string()), trace: None }
+                // Whatever went wrong here: a program that is told of as over must not go on.
+                let handle = self.handle.clone();
+                let stopped = blocking(move || local::stop(&handle, Duration::ZERO)).await;
+                if let Err(stop) = stopped {
+                    tracing::error!(run_id = self.run_id, epoch = self.handle.epoch, %stop, "a program may still run");
+                }
+                lost(error.to_string())
             }
         };
         let (run_id, epoch) = (self.run_id, self.handle.epoch);
@@ -100,13 +108,14 @@ impl Piece {
         let _slot = match observed {
             Observed::NotStarted => {
                 let slot = tokio::select! {
-                    slot = self.executor.slots.acquire() => slot.ok(),
+                    biased;
                     () = self.stop.cancelled() => return Ok(Finished::of(End::CANCELED)),
+                    slot = self.executor.slots.acquire() => slot.ok(),
                 };
                 if let Err(finished) = self.start().await? {
                     return Ok(finished);
                 }
-                observed = self.observe().await?;
+                observed = self.started().await?;
                 slot
             }
             // It runs since an engine before this one started it.
@@ -131,6 +140,17 @@ impl Piece {
         }
     }
 
+    /// What became of a start, once there is anything: a slow disk may hold it up.
+    async fn started(&self) -> io::Result<Observed> {
+        let begun = tokio::time::Instant::now();
+        loop {
+            match self.observe().await? {
+                Observed::NotStarted if begun.elapsed() < SLOWEST_START => tokio::time::sleep(AFTER_FAILURE).await,
+                observed => return Ok(observed),
+            }
+        }
+    }
+
     async fn observe(&self) -> io::Result<Observed> {
         let handle = self.handle.clone();
         blocking(move || local::observe(&handle)).await
@@ -147,6 +167,9 @@ impl Piece {
         };
         self.executor.tell(Message::Launched { run_id: self.run_id, epoch: self.handle.epoch }).await;
         for tried in 1.. {
+            if self.stop.is_cancelled() {
+                return Ok(Err(Finished::of(End::CANCELED)));
+            }
             let (shim, dir, launch) = (self.executor.options.shim.clone(), self.handle.dir.clone(), launch.clone());
             match blocking(move || local::launch(&shim, &dir, &launch)).await {
                 Ok(_) => break,

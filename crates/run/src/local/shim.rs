@@ -273,6 +273,6 @@ fn shortened(mut message: String) -> String {
 }
 
 /// Epoch ms.
-pub(super) fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
 }

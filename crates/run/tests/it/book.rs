@@ -1,7 +1,7 @@
 //! A book in a world that forgets: random jobs, programs that outlive the engine, and an engine
 //! that is killed between any two commits, before or after what it had decided was done.
 
-use run::book::{About, Act, Book, Finished, Ids, Kept, Moment, NewRun, Parent};
+use run::book::{About, Act, Book, Finished, Given, Ids, Kept, Moment, NewRun, Parent};
 use run::repair::Request;
 use run::settings::{Settings, Work};
 use run::{Code, End, Input, Stop};
@@ -222,6 +222,11 @@ impl World {
     }
 
     fn child(&mut self, parent: Parent) {
+        if !self.book.wants(parent) {
+            let mut at = Moment { now_ms: self.now_ms, ids: &mut self.ids };
+            self.book.finished(parent.run_id, parent.epoch, Finished::of(End::CANCELED), &mut at);
+            return self.commit();
+        }
         let key = (parent.task_run_id, parent.epoch);
         let known = self.children.get(&key).copied().filter(|child| self.rows.runs.contains_key(child));
         let child = match known {
@@ -233,7 +238,7 @@ impl World {
                 child
             }
         };
-        self.book.child(parent.run_id, parent.epoch, child);
+        self.book.child(parent, child);
         if !self.book.is_open(child) {
             let end = match self.rows.runs.get(&child).and_then(|run| run.state.result.as_deref()) {
                 Some("SUCCESS" | "SUCCESS_WITH_FAILURES") => End::SUCCESS,
@@ -314,7 +319,7 @@ impl World {
         let request = Request { all_failed: true, dependents: true, ..Request::default() };
         let mut at = Moment { now_ms: self.now_ms, ids: &mut self.ids };
         let kept = self.rows.kept(run_id);
-        self.book.repair(kept, None, &request, BTreeMap::new(), &mut at).unwrap();
+        self.book.repair(kept, None, &request, Given::default(), &mut at).unwrap();
         self.commit();
         if self.rows.runs[&run_id].state.end_ms.is_none() {
             assert!(self.rows.task_runs.keys().any(|id| !before.contains(id)), "a repair opened no task run");

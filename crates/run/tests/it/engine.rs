@@ -142,7 +142,7 @@ fn a_repair_runs_what_failed_by_the_definition_of_now() {
         let repair = |latest_repair_id| Repair {
             run_id,
             request: Request { all_failed: true, latest_repair_id, ..Request::default() },
-            parameters: BTreeMap::new(),
+            ..Repair::default()
         };
         let repair_id = engine.repair(repair(None)).await.unwrap();
         let run = over(&store.jobs(), run_id).await;
@@ -195,8 +195,9 @@ fn what_cannot_be_run_says_why() {
             { "python_file": world.path().join("none.py") } });
         let misspelt = json!({ "task_key": "misspelt", "condition_task":
             { "left": "{{job.parameters.dya}}", "op": "EQUAL_TO", "right": "1" } });
-        let unknown = json!({ "task_key": "unknown", "notebook_task": { "notebook_path": "/x" } });
-        let mut job = job(vec![missing, misspelt, unknown]);
+        let unknown = json!({ "task_key": "unknown", "max_retries": -1, "notebook_task": { "notebook_path": "/x" } });
+        let nobody = json!({ "task_key": "nobody", "run_job_task": { "job_id": 4_711 } });
+        let mut job = job(vec![missing, misspelt, unknown, nobody]);
         job.insert("parameters".to_owned(), json!([{ "name": "day", "default": "1" }]));
         let job_id = engine.create_job(job, "ada").await.unwrap();
         let run_id = run_now(&engine, job_id).await;
@@ -205,11 +206,19 @@ fn what_cannot_be_run_says_why() {
             "there is no file",
             "{{job.parameters.dya}} is no reference; did you mean day?",
             "lakescope cannot run a notebook_task",
+            "Job 4711 does not exist.",
         ]) {
             let told = (task.result.as_deref(), task.code.as_deref());
             assert_eq!(told, (Some("FAILED"), Some("INVALID_RUN_CONFIGURATION")), "{task:?}");
             assert!(task.message.contains(why), "{}", task.message);
         }
+        let itself = json!({ "task_key": "itself", "run_job_task": { "job_id": job_id } });
+        let change = run::engine::Change::Update { new: self::job(vec![itself]), remove: Vec::new() };
+        engine.change_job(job_id, change, "ada").await.unwrap();
+        let run_id = run_now(&engine, job_id).await;
+        over(&store.jobs(), run_id).await;
+        let tasks = store.jobs().task_runs(run_id).await.unwrap();
+        assert!(tasks[4].message.contains("would wait for itself"), "{:?}", tasks[4]);
         assert!(matches!(engine.delete_job(4_711).await, Err(Refusal::NoJob(4_711))));
         engine.delete_job(job_id).await.unwrap();
         let gone = engine.run_now(RunNow { job_id, ..RunNow::default() }).await;

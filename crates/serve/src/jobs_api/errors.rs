@@ -40,8 +40,7 @@ impl ApiError {
     }
 
     pub fn no_jobs() -> Self {
-        let message = "this server runs no jobs: it answers without tokens (--no-auth), and --jobs was not given";
-        Self::new(StatusCode::NOT_FOUND, "FEATURE_DISABLED", message)
+        Self::new(StatusCode::NOT_FOUND, "FEATURE_DISABLED", "this server runs no jobs; start it with --jobs")
     }
 
     pub fn no_run(run_id: i64) -> Self {
@@ -104,8 +103,10 @@ pub(crate) async fn refusal(refusal: Response) -> Response {
         _ => "INTERNAL_ERROR",
     };
     let mut response = ApiError::new(head.status, code, String::from_utf8_lossy(&message)).into_response();
-    if let Some(after) = head.headers.get(header::RETRY_AFTER) {
-        response.headers_mut().insert(header::RETRY_AFTER, after.clone());
+    for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
+        if let Some(value) = head.headers.get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
     }
     response
 }

@@ -10,10 +10,12 @@ use run::engine::{Change, Refusal};
 use run::settings::fill_defaults;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use store::jobs::{Job, JobPlace};
+use store::jobs::{Job, JobFilter, JobPlace};
 
 /// Jobs on a page: what is given where nothing is asked, and the most.
 const LIMITS: (i64, i64) = (20, 100);
+/// Characters of the longest name in the audit log.
+const LONGEST_OBJECT: usize = 200;
 /// Largest `offset`.
 const FURTHEST: i64 = 10_000;
 
@@ -25,6 +27,8 @@ pub(super) async fn create(
     (Extension(asking), Extension(guard)): By,
     Body(mut settings): Body,
 ) -> Answer {
+    // Who may what is told by `permissions`.
+    settings.remove("access_control_list");
     fill_defaults(&mut settings, version >= 22);
     let name = settings.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     audit(&guard, &asking, "job.create", &name).await?;
@@ -67,11 +71,9 @@ pub(super) async fn list(State(workspace): Shared, query: Query) -> Answer {
     if !(1..=LIMITS.1).contains(&limit) {
         return Err(ApiError::invalid(format!("limit must be between 1 and {}, not {limit}", LIMITS.1)));
     }
-    let skipped = offset(&query)?;
     let place = query.text("page_token").map(|token| place(token).ok_or_else(|| paging::wrong(token))).transpose()?;
-    let most = u32::try_from(limit + 1 + skipped).unwrap_or(u32::MAX);
-    let mut jobs = workspace.jobs.jobs(query.text("name"), place, most).await?;
-    jobs.drain(..jobs.len().min(skipped as usize));
+    let filter = JobFilter { name: query.text("name").map(str::to_owned), skip: offset(&query)? };
+    let mut jobs = workspace.jobs.jobs(&filter, place, limit as u32 + 1).await?;
     let is_back = matches!(place, Some(JobPlace::Above(_)));
     let more = jobs.len() > limit as usize;
     if more {
@@ -102,14 +104,17 @@ fn place(token: &str) -> Option<JobPlace> {
     }
 }
 
-/// `offset` of older clients.
-pub(super) fn offset(query: &Query) -> Result<i64, ApiError> {
+/// `offset` of older clients; a page token has it in it.
+pub(super) fn offset(query: &Query) -> Result<u32, ApiError> {
+    if query.text("page_token").is_some() {
+        return Ok(0);
+    }
     match query.number("offset")?.unwrap_or_default() {
         offset if offset > FURTHEST => Err(ApiError::invalid(format!(
             "The supplied offset {offset} has exceeded the value of {FURTHEST} allowed for this parameter"
         ))),
         offset if offset < 0 => Err(ApiError::invalid(format!("offset must not be negative, as {offset} is"))),
-        offset => Ok(offset),
+        offset => Ok(u32::try_from(offset).unwrap_or(u32::MAX)),
     }
 }
 
@@ -148,5 +153,6 @@ pub(super) async fn delete(State(workspace): Shared, (Extension(asking), Extensi
 
 /// Notes what is about to be done; what cannot be noted is not done.
 pub(super) async fn audit(guard: &Guard, asking: &Asking, what: &str, object: &str) -> Result<(), ApiError> {
-    guard.audit(asking, what, object, "asked").await.map_err(ApiError::internal)
+    let object: String = object.chars().take(LONGEST_OBJECT).collect();
+    guard.audit(asking, what, &object, "asked").await.map_err(ApiError::internal)
 }

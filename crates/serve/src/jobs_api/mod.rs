@@ -2,7 +2,7 @@
 //! and read, word for word.
 //!
 //! A handler decodes a request, asks the engine or reads rows, and encodes the answer. The wire
-//! forms stand in `runs_json` and `jobs_json`.
+//! form of runs stands in `runs_json`.
 
 mod asked;
 mod errors;
@@ -97,6 +97,7 @@ fn of_version() -> Router<Arc<Workspace>> {
         .route("/permissions/jobs/{job_id}/permissionLevels", get(permissions::levels))
         .route("/preview/scim/v2/Me", get(workspace::me))
         .route("/clusters/list", get(workspace::nothing))
+        .route("/clusters/get", get(workspace::no_cluster))
         .route("/sql/warehouses", get(workspace::nothing))
         .fallback(|| async { ApiError::no_such_path() })
         .method_not_allowed_fallback(|| async { ApiError::no_such_path() })

@@ -7,8 +7,11 @@ use crate::clock::now_ms;
 use axum::Json;
 use axum::extract::State;
 use run::Outcome;
+use run::book::About;
 use run::local::logs::{self, Stream};
+use run::settings::Settings;
 use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use store::jobs::{Run, TaskRun};
@@ -40,7 +43,8 @@ pub(super) async fn show(State(workspace): Shared, query: Query) -> Answer {
     Ok(Json(Value::Object(answer)))
 }
 
-/// The task run of this id; of a whole run its first failed task, else its last leaf.
+/// The task run of this id; of a whole run its first failed task as it stands, else the last of its
+/// leaves.
 async fn asked(workspace: &Workspace, run_id: i64) -> Result<(Run, TaskRun, Vec<TaskRun>), ApiError> {
     let missing = || ApiError::no_run(run_id);
     if let Some(task) = workspace.jobs.task_run(run_id).await? {
@@ -50,17 +54,37 @@ async fn asked(workspace: &Workspace, run_id: i64) -> Result<(Run, TaskRun, Vec<
     }
     let run = workspace.jobs.run(run_id).await?.ok_or_else(missing)?;
     let all = workspace.jobs.task_runs(run_id).await?;
-    let failed = |task: &&TaskRun| task.result.as_deref() == Some(Outcome::Failed.word());
-    let of_tasks = || all.iter().filter(|task| task.item.is_none());
-    let task = of_tasks().find(failed).or_else(|| of_tasks().max_by_key(|task| task.end_ms));
+    let bad = [Outcome::Failed.word(), Outcome::TimedOut.word()];
+    let latest = latest(&all);
+    let failed = latest.iter().find(|task| task.result.as_deref().is_some_and(|result| bad.contains(&result)));
+    let leaves = leaves(&run);
+    let last_leaf = || latest.iter().filter(|task| leaves.contains(&task.task_key)).max_by_key(|task| task.end_ms);
+    let task = failed.or_else(last_leaf).copied();
     let task = task.ok_or_else(|| ApiError::invalid(format!("run {run_id} started no task, so it has no output")))?;
     Ok((run, task.clone(), all))
 }
 
-/// The end of what a program wrote, standard output first; whether there was more.
+/// The newest attempt of each task.
+fn latest(all: &[TaskRun]) -> Vec<&TaskRun> {
+    let mut latest: BTreeMap<i64, &TaskRun> = BTreeMap::new();
+    // They come in the order of their attempts.
+    latest.extend(all.iter().filter(|task| task.item.is_none()).map(|task| (task.position, task)));
+    latest.into_values().collect()
+}
+
+/// Keys of the tasks that no other one depends on.
+fn leaves(run: &Run) -> BTreeSet<String> {
+    let about: About = serde_json::from_str(&run.about).unwrap_or_default();
+    let Ok(settings) = Settings::read(&about.settings) else { return BTreeSet::new() };
+    let graph = settings.graph();
+    (0..settings.tasks.len()).filter(|&at| graph.is_leaf(at)).map(|at| settings.tasks[at].key.clone()).collect()
+}
+
+/// The end of what a program wrote, standard output first; whether there was more. Messages have at
+/// least half of the room.
 fn last_output(dir: &Path) -> io::Result<(String, bool)> {
-    let (stdout, cut_out) = last(dir, Stream::Stdout, LOG_BYTES)?;
-    let (stderr, cut_err) = last(dir, Stream::Stderr, LOG_BYTES.saturating_sub(stdout.len() as u64))?;
+    let (stderr, cut_err) = last(dir, Stream::Stderr, LOG_BYTES / 2)?;
+    let (stdout, cut_out) = last(dir, Stream::Stdout, LOG_BYTES.saturating_sub(stderr.len() as u64))?;
     let mut text = String::from_utf8_lossy(&stdout).into_owned();
     if !text.is_empty() && !stderr.is_empty() && !text.ends_with('\n') {
         text.push('\n');

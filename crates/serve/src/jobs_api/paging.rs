@@ -7,6 +7,9 @@ use store::jobs::From;
 /// Items of an array on one page.
 const ITEMS: usize = 100;
 
+/// Items of the longest array.
+const MOST_ITEMS: usize = 1 << 20;
+
 /// A place in a list of runs as a token.
 pub(super) fn token(place: From) -> String {
     match place {
@@ -47,7 +50,8 @@ pub(super) fn cut(object: &mut Map<String, Value>, arrays: &[&str], from: usize)
 
 /// The item that a token of [`cut`] stands for.
 pub(super) fn item(token: Option<&str>) -> Result<usize, ApiError> {
-    token.map_or(Ok(0), |token| token.strip_prefix("i.").and_then(|at| at.parse().ok()).ok_or_else(|| wrong(token)))
+    let item = |token: &str| token.strip_prefix("i.")?.parse().ok().filter(|at| *at <= MOST_ITEMS);
+    token.map_or(Ok(0), |token| item(token).ok_or_else(|| wrong(token)))
 }
 
 /// The token of the page behind the one that begins at an item.
@@ -69,7 +73,7 @@ mod tests {
             assert!(place(wrong).is_err(), "{wrong}");
         }
         assert_eq!(item(next(100).as_str()), Ok(200));
-        assert!(item(Some("100")).is_err());
+        assert!(item(Some("100")).is_err() && item(Some("i.18446744073709551615")).is_err());
     }
 
     #[test]

@@ -6,7 +6,8 @@ use axum::extract::{Path, State};
 use run::engine::Refusal;
 use serde_json::{Value, json};
 
-pub(super) async fn show(State(workspace): Shared, Path(job_id): Path<i64>) -> Answer {
+pub(super) async fn show(State(workspace): Shared, Path(job_id): Path<String>) -> Answer {
+    let job_id = job_id.parse().map_err(|_| ApiError::invalid(format!("job_id {job_id:?} is no number")))?;
     let job = workspace.jobs.job(job_id).await?.ok_or(Refusal::NoJob(job_id))?;
     let level = |level: &str| json!([{ "permission_level": level, "inherited": false }]);
     let of_role = |role: &str, level: &str| {

@@ -8,6 +8,7 @@ use crate::clock::now_ms;
 use crate::guard::{Asking, Guard};
 use axum::extract::State;
 use axum::{Extension, Json};
+use run::book::Given;
 use run::engine::{Repair, RunNow, Submit};
 use run::repair::Request;
 use serde_json::{Map, Value, json};
@@ -41,6 +42,9 @@ fn overriding(body: &Body) -> Result<Map<String, Value>, ApiError> {
         let Some(value) = body.0.get(name).filter(|value| !value.is_null()) else { continue };
         if value.to_string().len() > PARAMETER_BYTES {
             return Err(ApiError::invalid(format!("{name} is larger than {PARAMETER_BYTES} bytes as JSON")));
+        }
+        if name.starts_with("python") && !value.to_string().is_ascii() {
+            return Err(ApiError::invalid(format!("{name} must be made of ASCII characters only")));
         }
         given.insert(name.to_owned(), value.clone());
     }
@@ -127,11 +131,8 @@ pub(super) async fn list(State(workspace): Shared, query: Query) -> Answer {
         limit => limit,
     } as usize;
     let filter = filter(&query)?;
-    let skipped = offset(&query)? as usize;
     let place = query.text("page_token").map(paging::place).transpose()?;
-    let most = u32::try_from(limit + 1 + skipped).unwrap_or(u32::MAX);
-    let mut runs = workspace.jobs.runs(&filter, place, most).await?;
-    runs.drain(..runs.len().min(skipped));
+    let mut runs = workspace.jobs.runs(&filter, place, limit as u32 + 1).await?;
     let is_back = matches!(place, Some(From::Before(..)));
     let more = runs.len() > limit;
     if more {
@@ -179,6 +180,7 @@ fn filter(query: &Query) -> Result<RunFilter, ApiError> {
         run_type,
         from_ms: query.number("start_time_from")?,
         to_ms: query.number("start_time_to")?,
+        skip: offset(query)?,
     })
 }
 
@@ -190,7 +192,8 @@ pub(super) async fn repair(State(workspace): Shared, (Extension(asking), Extensi
         dependents: body.flag("rerun_dependent_tasks")?,
         latest_repair_id: body.number("latest_repair_id")?.map(i64::unsigned_abs),
     };
-    let repair = Repair { run_id, request, parameters: job_parameters(&body)? };
+    let given = Given { parameters: job_parameters(&body)?, overriding: overriding(&body)? };
+    let repair = Repair { run_id, request, given };
     audit(&guard, &asking, "run.repair", &run_id.to_string()).await?;
     let repair_id = workspace.engine.repair(repair).await?;
     Ok(Json(json!({ "repair_id": repair_id })))

@@ -72,7 +72,7 @@ pub(super) fn detail(task: &TaskRun) -> Detail {
 /// A run; with its tasks where they are given.
 pub(super) fn of_run(run: &Run, tasks: Option<&[TaskRun]>, shown: &Shown<'_>) -> Object {
     let (about, rounds) = (about(run), rounds(run));
-    let mut object = head(run, &about);
+    let mut object = head(run, &about, &rounds);
     object.insert("run_id".to_owned(), run.run_id.into());
     object.insert("original_attempt_run_id".to_owned(), run.run_id.into());
     let state = &run.state;
@@ -98,7 +98,7 @@ pub(super) fn of_run(run: &Run, tasks: Option<&[TaskRun]>, shown: &Shown<'_>) ->
 }
 
 /// What a run and its task runs have in common.
-fn head(run: &Run, about: &About) -> Object {
+fn head(run: &Run, about: &About, rounds: &[Round]) -> Object {
     let mut object = Object::new();
     let mut put = |name: &str, value: Value| drop(object.insert(name.to_owned(), value));
     put("job_id", run.job_id.into());
@@ -113,20 +113,27 @@ fn head(run: &Run, about: &About) -> Object {
             put(name, value.clone());
         }
     }
-    let parameters = parameters(about);
+    let parameters = parameters(about, rounds);
     if !parameters.is_empty() {
         put("job_parameters", parameters.into());
     }
-    if !about.overriding.is_empty() {
-        put("overriding_parameters", about.overriding.clone().into());
+    let of_repair = rounds.last().map(|round| &round.overriding).filter(|given| !given.is_empty());
+    let overriding = of_repair.unwrap_or(&about.overriding);
+    if !overriding.is_empty() {
+        put("overriding_parameters", overriding.clone().into());
+    }
+    if let Some(parent) = about.parent {
+        put("trigger_info", json!({ "run_id": parent.run_id }));
     }
     object
 }
 
-/// `job_parameters`: those of the job with their defaults, then those that only this run has.
-fn parameters(about: &About) -> Vec<Value> {
+/// `job_parameters`: those of the job with their defaults, then those that only this run, or its last
+/// repair, has.
+fn parameters(about: &About, rounds: &[Round]) -> Vec<Value> {
     let defined = about.settings["parameters"].as_array().cloned().unwrap_or_default();
     let mut given: BTreeMap<String, String> = about.parameters.clone();
+    given.extend(rounds.last().into_iter().flat_map(|round| round.parameters.clone()));
     let mut all = Vec::with_capacity(defined.len());
     for parameter in defined {
         let (name, default) = (parameter["name"].as_str().unwrap_or_default(), &parameter["default"]);
@@ -175,8 +182,8 @@ fn of_task(run: &Run, task: &TaskRun, all: &[TaskRun], about: &About, shown: &Sh
     if let Some(Value::Object(each)) = object.get_mut("for_each_task") {
         each.insert("stats".to_owned(), stats(task, &detail, all));
     }
-    if shown.resolved && !detail.resolved.is_empty() {
-        let kind = object.keys().find(|name| name.ends_with("_task")).cloned().unwrap_or_default();
+    let kind = object.keys().find(|name| name.ends_with("_task") && *name != "for_each_task").cloned();
+    if let Some(kind) = kind.filter(|_| shown.resolved && !detail.resolved.is_empty()) {
         object.insert("resolved_values".to_owned(), json!({ kind: detail.resolved }));
     }
     object
@@ -244,7 +251,7 @@ fn stats(task: &TaskRun, detail: &Detail, all: &[TaskRun]) -> Value {
 /// A task run as a run of its own, which it is to clients that ask for it by its id.
 pub(super) fn of_task_run(run: &Run, task: &TaskRun, all: &[TaskRun], shown: &Shown<'_>) -> Object {
     let about = about(run);
-    let mut object = head(run, &about);
+    let mut object = head(run, &about, &rounds(run));
     let of_task = of_task(run, task, all, &about, shown);
     let same = |row: &&TaskRun| (row.position, row.item) == (task.position, task.item);
     let first = all.iter().filter(same).map(|row| row.task_run_id).min();

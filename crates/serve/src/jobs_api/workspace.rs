@@ -1,6 +1,6 @@
 //! What clients ask of a workspace before they come to jobs.
 
-use super::asked::base;
+use super::asked::{Query, base};
 use super::{ApiError, Shared};
 use crate::guard::Asking;
 use axum::extract::State;
@@ -34,6 +34,12 @@ pub(super) async fn me(Extension(asking): Extension<Asking>) -> Json<Value> {
         "active": true,
         "groups": [{ "display": asking.role.name() }],
     }))
+}
+
+/// See [`nothing`].
+pub(super) async fn no_cluster(query: Query) -> ApiError {
+    let id = query.text("cluster_id").unwrap_or_default();
+    ApiError::invalid(format!("Cluster {id} does not exist"))
 }
 
 /// There is compute of neither kind here: programs run beside the server.

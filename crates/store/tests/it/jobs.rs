@@ -1,7 +1,7 @@
 //! Jobs and runs as rows.
 
 use crate::world::World;
-use store::jobs::{Change, From, Job, JobPlace, Jobs, Run, RunFilter, RunState, TaskRun};
+use store::jobs::{Change, From, Job, JobFilter, JobPlace, Jobs, Run, RunFilter, RunState, TaskRun};
 
 fn job(job_id: i64, name: &str) -> Job {
     Job { job_id, name: name.to_owned(), settings: format!(r#"{{"name":"{name}"}}"#), version: 1, ..Job::default() }
@@ -54,6 +54,7 @@ async fn rows_come_back_as_they_were_written() {
     assert_eq!((jobs.last_number(1).await.unwrap(), jobs.last_number(2).await.unwrap()), (7, 0));
     jobs.write(&[Change::RunDeleted(7), Change::JobDeleted(1, 12)]).await.unwrap();
     assert_eq!((jobs.run(7).await.unwrap(), jobs.task_run(8).await.unwrap()), (None, None));
+    assert_eq!(jobs.run_of_token(1, "t").await.unwrap(), None);
     assert!(jobs.cores(7).await.unwrap().is_empty() && jobs.job(1).await.unwrap().is_none());
 }
 
@@ -92,6 +93,8 @@ async fn pages_of_runs_lead_on_and_back() {
     let between = RunFilter { from_ms: Some(2), to_ms: Some(3), ..RunFilter::default() };
     assert_eq!(ids(&jobs, &between, None, 10).await, [11, 10, 9, 8, 7, 6]);
     assert!(ids(&jobs, &RunFilter { run_type: Some("SUBMIT_RUN".to_owned()), ..any }, None, 5).await.is_empty());
+    let skipped = RunFilter { skip: 48, ..RunFilter::default() };
+    assert_eq!(ids(&jobs, &skipped, None, 10).await, [2, 1]);
     assert_eq!(jobs.open_runs().await.unwrap().len(), 25);
 }
 
@@ -102,10 +105,10 @@ async fn pages_of_jobs_lead_on_and_back() {
     let all: Vec<Change> = (1..=9).map(|id| Change::Job(job(id, if id == 4 { "Straße" } else { "other" }))).collect();
     jobs.write(&all).await.unwrap();
     let ids = |page: Vec<Job>| page.iter().map(|job| job.job_id).collect::<Vec<_>>();
-    assert_eq!(ids(jobs.jobs(None, None, 3).await.unwrap()), [9, 8, 7]);
-    assert_eq!(ids(jobs.jobs(None, Some(JobPlace::Below(7)), 3).await.unwrap()), [6, 5, 4]);
-    assert_eq!(ids(jobs.jobs(None, Some(JobPlace::Above(4)), 3).await.unwrap()), [7, 6, 5]);
-    assert_eq!(ids(jobs.jobs(Some("STRAßE"), None, 3).await.unwrap()), [4]);
+    assert_eq!(ids(jobs.jobs(&JobFilter::default(), None, 3).await.unwrap()), [9, 8, 7]);
+    assert_eq!(ids(jobs.jobs(&JobFilter::default(), Some(JobPlace::Below(7)), 3).await.unwrap()), [6, 5, 4]);
+    assert_eq!(ids(jobs.jobs(&JobFilter::default(), Some(JobPlace::Above(4)), 3).await.unwrap()), [7, 6, 5]);
+    assert_eq!(ids(jobs.jobs(&JobFilter { name: Some("STRAßE".to_owned()), skip: 0 }, None, 3).await.unwrap()), [4]);
 }
 
 #[tokio::test]
