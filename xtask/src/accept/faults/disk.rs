@@ -13,7 +13,7 @@ const LARGE: &str = "64m";
 /// Too small for a database.
 const TINY: &str = "16k";
 /// Largest file in blocks of 512 or 1,024 bytes, as the shell counts them.
-const BLOCKS: u32 = 200;
+const BLOCKS: u32 = 600;
 
 pub fn run(world: &World, outcome: &mut Outcome) -> Result<()> {
     match Disk::mount(SMALL)? {
