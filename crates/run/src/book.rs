@@ -4,11 +4,12 @@
 //! [`Book::take`] gives the rows to write and then, once they are written, what to do. It touches
 //! nothing outside, so that a whole engine can be played in a test.
 
+mod act;
 mod active;
 mod known;
 mod rows;
 
-pub use active::{Act, Finished, Given, Program};
+pub use act::{Act, Finished, Given, Program};
 pub use rows::{About, Detail, Parent, Round};
 
 use crate::admission::{self, Admission, Allowed};
@@ -196,19 +197,17 @@ impl Book {
         self.wakes.first().map(|(at, _)| *at)
     }
 
-    /// Ends a run; `false`: it is over, or there is none.
-    pub fn stop(&mut self, run_id: i64, stop: Stop, at: &mut Moment<'_>) -> bool {
-        let is_there = self.runs.contains_key(&run_id);
+    /// Ends a run.
+    pub fn stop(&mut self, run_id: i64, stop: Stop, at: &mut Moment<'_>) {
         self.input(run_id, Input::Stop(stop), at);
-        is_there
     }
 
-    /// Ends one task run and leaves the others to their conditions; `false`: it is over.
-    pub fn stop_task(&mut self, run_id: i64, task_run_id: i64, at: &mut Moment<'_>) -> bool {
+    /// Ends one task run, unless it is over, and leaves the others to their conditions.
+    pub fn stop_task(&mut self, run_id: i64, task_run_id: i64, at: &mut Moment<'_>) {
         let position = self.runs.get(&run_id).and_then(|active| active.position_of(task_run_id));
-        let Some(position) = position else { return false };
-        self.input(run_id, Input::StopTask(position), at);
-        true
+        if let Some(position) = position {
+            self.input(run_id, Input::StopTask(position), at);
+        }
     }
 
     /// Runs of a job, or of all, that are not over, those that wait first; only these where that is

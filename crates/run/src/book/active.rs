@@ -1,109 +1,21 @@
 //! One run that is not over: its state, its rows, and what its effects mean.
 
-use super::known::{Known, text};
+mod work;
+
+use super::act::{Act, Finished, Given};
 use super::rows::{self, About, Parent, Round, Row, kept};
 use super::{Kept, Moment, NewRun, NotRepaired, Out};
 use crate::admission;
-use crate::condition;
 use crate::record::{Head, Live};
-use crate::references::resolve;
 use crate::repair::Request;
-use crate::settings::{Settings, TaskSettings, Work};
+use crate::settings::Settings;
 use crate::states::{Code, End, LifeCycle, Outcome, QueueCode};
 use crate::step::{Effect, Ended, Epoch, Input, Launch, Run, Step, Transition};
 use crate::task_run::TaskRun;
-use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap};
 use store::jobs::{Change, Run as RunRow, RunState, TaskRun as TaskRow};
-
-/// Deepest nesting of run-job tasks.
-const DEEPEST: u32 = 3;
-/// Most items of a for-each.
-const MOST_ITEMS: usize = 10_000;
-
-/// Something to do outside, once the rows are on the disk.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Act {
-    /// Start a program, or take it up again where it runs.
-    Launch {
-        /// Of which run.
-        run_id: i64,
-        /// Of which task run.
-        task_run_id: i64,
-        /// Names the start in the run.
-        epoch: Epoch,
-        /// What to run.
-        program: Program,
-    },
-    /// End a program, gently first.
-    Stop {
-        /// Of which run.
-        run_id: i64,
-        /// Of which task run.
-        task_run_id: i64,
-        /// Names the start in the run.
-        epoch: Epoch,
-    },
-    /// Start a run of another job.
-    RunJob {
-        /// The task that waits for it.
-        parent: Parent,
-        /// Which job.
-        job_id: i64,
-        /// With these parameters.
-        parameters: BTreeMap<String, String>,
-    },
-    /// End a run.
-    StopRun(i64),
-    /// A run has taken longer than its job expects.
-    Warn(i64),
-    /// A run is over.
-    Over {
-        /// Of which job.
-        job_id: i64,
-        /// Which.
-        run_id: i64,
-        /// How.
-        end: End,
-        /// When it came to be, epoch ms.
-        started_ms: i64,
-    },
-}
-
-/// A program with all references resolved.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Program {
-    /// What it does.
-    pub work: Work,
-    /// Whether a Spark session is wanted.
-    pub wants_cluster: bool,
-    /// Variables that it gets.
-    pub environment: BTreeMap<String, String>,
-}
-
-/// How a piece of work ended, with what people want to know of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
-    /// How.
-    pub end: End,
-    /// What went wrong, in a line.
-    pub error: Option<String>,
-    /// The stack.
-    pub trace: Option<String>,
-}
-
-impl Finished {
-    /// Ended like this, and nothing else is known.
-    #[must_use]
-    pub fn of(end: End) -> Self {
-        Self { end, error: None, trace: None }
-    }
-
-    fn invalid(error: impl ToString) -> Self {
-        let end = End::of(Outcome::Failed, Code::InvalidRunConfiguration);
-        Self { end, error: Some(error.to_string()), trace: None }
-    }
-}
+use work::Begun;
 
 #[derive(Debug)]
 pub(super) struct Active {
@@ -479,12 +391,23 @@ impl Active {
 
     /// The core tells of the task only, not of the items of its list.
     fn item_started(&mut self, epoch: Epoch, now_ms: i64) {
-        let Some(row) = self.by_epoch.get(&epoch).and_then(|id| self.rows.get_mut(id)) else { return };
-        if row.row.item.is_some() {
-            row.row.life_cycle = LifeCycle::Running.word().to_owned();
+        let Some(id) = self.by_epoch.get(&epoch).copied() else { return };
+        if self.rows.get(&id).is_some_and(|row| row.row.item.is_some())
+            && let Some(row) = self.shift(id, LifeCycle::Running, now_ms)
+        {
             row.row.running_ms.get_or_insert(now_ms);
-            self.changed.insert(row.row.task_run_id);
         }
+    }
+
+    /// Moves a task run on, and notes that it did.
+    fn shift(&mut self, id: i64, to: LifeCycle, at_ms: i64) -> Option<&mut Row> {
+        let row = self.rows.get_mut(&id)?;
+        self.changed.insert(id);
+        if row.row.life_cycle != to.word() {
+            row.row.life_cycle = to.word().to_owned();
+            self.transitions.push(Change::Transition(self.run_id, Some(id), row.row.life_cycle.clone(), at_ms));
+        }
+        Some(row)
     }
 
     pub fn take_step(&mut self, step: Step, finished: Option<Finished>, out: &mut Out, at: &mut Moment<'_>) {
@@ -514,16 +437,15 @@ impl Active {
 
     fn work_ended(&mut self, epoch: Epoch, end: End, finished: Option<&Finished>, now_ms: i64) {
         let Some(id) = self.by_epoch.remove(&epoch) else { return };
-        let Some(row) = self.rows.get_mut(&id) else { return };
+        let Some(row) = self.shift(id, end.life_cycle, now_ms) else { return };
         row.end(end, now_ms);
         row.row.work = None;
-        // What a program says when it is stopped is not why it ended.
-        let is_stopped = matches!(end.outcome, Some(Outcome::TimedOut | Outcome::Canceled));
-        if let Some(Finished { error, trace, .. }) = finished.filter(|_| !is_stopped) {
+        // What a program says when it is stopped is not why it ended; nor is there a why when all is well.
+        let is_told = !matches!(end.outcome, Some(Outcome::Success | Outcome::TimedOut | Outcome::Canceled));
+        if let Some(Finished { error, trace, .. }) = finished.filter(|_| is_told) {
             (row.detail.error, row.detail.error_trace) = (error.clone(), trace.clone());
         }
         row.row.message = end_of_task(end, row.detail.error.as_deref());
-        self.changed.insert(id);
         let of_item = row.row.item.map(|item| (row.row.position as usize, format!("item {item}: {}", row.row.message)));
         if let Some((task, message)) = of_item.filter(|_| end != End::SUCCESS)
             && let Some(outer) = self.current[task].and_then(|id| self.rows.get_mut(&id))
@@ -533,35 +455,32 @@ impl Active {
     }
 
     fn moved(&mut self, transition: &Transition, at: &mut Moment<'_>) {
-        let word = transition.to.word().to_owned();
-        let Some(task) = transition.task else {
-            self.state.life_cycle.clone_from(&word);
-            if transition.from == LifeCycle::Queued {
-                self.state.admitted_ms = Some(transition.at_ms);
-                (self.state.code, self.state.message) = (None, String::new());
+        let &Transition { task, from, to, at_ms } = transition;
+        let Some(task) = task else { return self.run_moved(from, to, at_ms) };
+        if self.current(task).is_some_and(Row::is_over) {
+            // Its attempt is over; what opens the next one is the wait for it, nothing else.
+            if to != LifeCycle::WaitingForRetry {
+                return;
             }
-            self.transitions.push(Change::Transition(self.run_id, None, word, transition.at_ms));
-            return;
-        };
-        let is_over = self.current(task).is_some_and(Row::is_over);
-        if is_over && transition.to == LifeCycle::WaitingForRetry {
             let attempt = self.current(task).map_or(0, |row| row.row.attempt + 1);
             self.new_row(task, None, attempt, at);
         }
-        let Some(id) = self.current[task] else { return };
-        let Some(row) = self.rows.get_mut(&id) else { return };
-        if row.is_over() {
-            return;
+        let Some(row) = self.current[task].and_then(|id| self.shift(id, to, at_ms)) else { return };
+        if to == LifeCycle::Running {
+            row.row.running_ms.get_or_insert(at_ms);
         }
-        row.row.life_cycle.clone_from(&word);
-        if transition.to == LifeCycle::Running {
-            row.row.running_ms.get_or_insert(transition.at_ms);
+        if !matches!(to, LifeCycle::Blocked | LifeCycle::WaitingForRetry) {
+            row.row.start_ms.get_or_insert(at_ms);
         }
-        if !matches!(transition.to, LifeCycle::Blocked | LifeCycle::WaitingForRetry) {
-            row.row.start_ms.get_or_insert(transition.at_ms);
+    }
+
+    fn run_moved(&mut self, from: LifeCycle, to: LifeCycle, at_ms: i64) {
+        self.state.life_cycle = to.word().to_owned();
+        if from == LifeCycle::Queued {
+            self.state.admitted_ms = Some(at_ms);
+            (self.state.code, self.state.message) = (None, String::new());
         }
-        self.changed.insert(id);
-        self.transitions.push(Change::Transition(self.run_id, Some(id), word, transition.at_ms));
+        self.transitions.push(Change::Transition(self.run_id, None, self.state.life_cycle.clone(), at_ms));
     }
 
     fn carry_out(&mut self, effect: Effect, again: bool, out: &mut Out, at: &mut Moment<'_>) {
@@ -587,10 +506,12 @@ impl Active {
         self.by_epoch.insert(epoch, id);
         self.changed.insert(id);
         let input = item.and_then(|item| self.lists.get(&task)?.get(item as usize).cloned());
+        if item.is_some() && !again {
+            self.shift(id, LifeCycle::Pending, at.now_ms);
+        }
         if let Some(row) = self.rows.get_mut(&id) {
             row.row.epoch = Some(epoch as i64);
             if item.is_some() {
-                row.row.life_cycle = LifeCycle::Pending.word().to_owned();
                 row.row.start_ms.get_or_insert(at.now_ms);
                 row.detail.input.clone_from(&input);
             }
@@ -598,7 +519,9 @@ impl Active {
         match self.begin(task, item.is_some(), id, epoch, input.as_ref()) {
             Ok(Begun::Answer(answer)) => {
                 let ended = Ended { end: End::SUCCESS, answer: Some(answer) };
-                self.answered(id, answer);
+                if let Some(row) = self.rows.get_mut(&id) {
+                    row.detail.outcome = Some(answer);
+                }
                 out.todo.push_back((self.run_id, Input::Ended(epoch, ended), None));
             }
             Ok(Begun::Act(act)) => out.acts.push(act),
@@ -609,161 +532,29 @@ impl Active {
         }
     }
 
-    fn answered(&mut self, id: i64, answer: bool) {
-        if let Some(row) = self.rows.get_mut(&id) {
-            row.detail.outcome = Some(answer);
-        }
-    }
-
-    /// What a task comes to, its references resolved.
-    fn begin(
-        &mut self,
-        task: usize,
-        is_item: bool,
-        id: i64,
-        epoch: Epoch,
-        input: Option<&Value>,
-    ) -> Result<Begun, Finished> {
-        let attempt = self.rows.get(&id).map_or(0, |row| row.row.attempt);
-        let known = Known { run: self, task, task_run_id: id, attempt, input };
-        let settings = &self.settings.tasks[task];
-        let settings = match &settings.work {
-            Work::ForEach { task, .. } if is_item => task,
-            _ => settings,
-        };
-        let mut resolved = Map::new();
-        let one = |text: &str| resolve(text, &known).map_err(Finished::invalid);
-        let begun = match &settings.work {
-            Work::Condition { op, left, right } => {
-                let (left, right) = (one(left)?, one(right)?);
-                resolved.insert("left".to_owned(), left.clone().into());
-                resolved.insert("right".to_owned(), right.clone().into());
-                Begun::Answer(condition::evaluate(*op, &left, &right).map_err(Finished::invalid)?)
-            }
-            Work::RunJob { job_id, parameters } => {
-                let parameters = parameters.iter().map(|(name, value)| Ok((name.clone(), one(value)?)));
-                let mut parameters: BTreeMap<String, String> = parameters.collect::<Result<_, Finished>>()?;
-                parameters.extend(self.parameter_names().filter_map(|n| Some((n.to_owned(), self.parameter(n)?))));
-                resolved.insert("job_parameters".to_owned(), json!(parameters));
-                Begun::Act(self.run_job(*job_id, parameters, id, epoch)?)
-            }
-            Work::Other(kind) => {
-                return Err(Finished::invalid(format!(
-                    "lakescope cannot run a {kind}; run it on a Databricks workspace, or use another kind of task"
-                )));
-            }
-            work => {
-                let work = self.resolved(work, &one, &mut resolved)?;
-                Begun::Act(self.program(settings, work, id, epoch))
-            }
-        };
-        if let Some(row) = self.rows.get_mut(&id) {
-            row.detail.resolved = resolved;
-        }
-        Ok(begun)
-    }
-
-    fn run_job(
-        &self,
-        job_id: i64,
-        parameters: BTreeMap<String, String>,
-        id: i64,
-        epoch: Epoch,
-    ) -> Result<Act, Finished> {
-        let depth = self.about.parent.map_or(0, |parent| parent.depth) + 1;
-        if depth > DEEPEST {
-            return Err(Finished::invalid(format!(
-                "run-job tasks stand more than {DEEPEST} deep; does one of them run a job above it?"
-            )));
-        }
-        let parent = Parent { run_id: self.run_id, task_run_id: id, epoch, depth };
-        Ok(Act::RunJob { parent, job_id, parameters })
-    }
-
-    /// The work of a program, its references resolved; parameters that the run or its repair was
-    /// given stand for those of the task.
-    fn resolved(
-        &self,
-        work: &Work,
-        one: &impl Fn(&str) -> Result<String, Finished>,
-        resolved: &mut Map<String, Value>,
-    ) -> Result<Work, Finished> {
-        let mut all = |kind: &str, own: &[String]| -> Result<Vec<String>, Finished> {
-            let given = self.overriding().get(kind).and_then(Value::as_array);
-            let given = given.map(|texts| texts.iter().map(text).collect());
-            let texts: Vec<String> = given.unwrap_or_else(|| own.to_vec());
-            let texts = texts.iter().map(|text| one(text)).collect::<Result<Vec<_>, _>>()?;
-            resolved.insert("parameters".to_owned(), texts.clone().into());
-            Ok(texts)
-        };
-        Ok(match work {
-            Work::Python { file, parameters } => {
-                Work::Python { parameters: all("python_params", parameters)?, file: one(file)? }
-            }
-            Work::SparkSubmit { parameters } => {
-                Work::SparkSubmit { parameters: all("spark_submit_params", parameters)? }
-            }
-            Work::SparkJar { jar, main_class, parameters } => Work::SparkJar {
-                parameters: all("jar_params", parameters)?,
-                jar: one(jar)?,
-                main_class: main_class.clone(),
-            },
-            other => other.clone(),
-        })
-    }
-
-    fn overriding(&self) -> &Map<String, Value> {
-        let of_repair = self.rounds.last().map(|round| &round.overriding).filter(|given| !given.is_empty());
-        of_repair.unwrap_or(&self.about.overriding)
-    }
-
-    fn program(&self, settings: &TaskSettings, work: Work, id: i64, epoch: Epoch) -> Act {
-        let mut environment = settings.environment_variables.clone();
-        let about = [("JOB_ID", self.job_id), ("RUN_ID", self.run_id), ("TASK_RUN_ID", id)];
-        environment.extend(about.map(|(name, value)| (format!("LAKESCOPE_{name}"), value.to_string())));
-        environment.insert("LAKESCOPE_TASK_KEY".to_owned(), settings.key.clone());
-        let program = Program { work, wants_cluster: settings.wants_cluster, environment };
-        Act::Launch { run_id: self.run_id, task_run_id: id, epoch, program }
-    }
-
     fn list(&mut self, task: usize, out: &mut Out) {
         let listed = self.items(task);
+        let row = self.current[task].and_then(|id| self.rows.get_mut(&id));
         let input = match listed {
             Ok(items) => {
                 let many = items.len() as u32;
-                if let Some(id) = self.current[task]
-                    && let Some(row) = self.rows.get_mut(&id)
-                {
+                if let Some(row) = row {
+                    // The lists of one that is taken up again come from here.
                     row.detail.resolved.insert("inputs".to_owned(), Value::Array(items.clone()));
-                    self.changed.insert(id);
+                    self.changed.insert(row.row.task_run_id);
                 }
                 self.lists.insert(task, items);
                 Ok(many)
             }
             Err(why) => {
-                if let Some(id) = self.current[task]
-                    && let Some(row) = self.rows.get_mut(&id)
-                {
-                    row.detail.error = Some(why);
+                let finished = Finished::invalid(why);
+                if let Some(row) = row {
+                    row.detail.error = finished.error;
                 }
-                Err(Finished::invalid("").end.into())
+                Err(finished.end.into())
             }
         };
         out.todo.push_back((self.run_id, Input::Listed(task, input), None));
-    }
-
-    fn items(&self, task: usize) -> Result<Vec<Value>, String> {
-        let Work::ForEach { inputs, .. } = &self.settings.tasks[task].work else { return Ok(Vec::new()) };
-        let id = self.current[task].unwrap_or_default();
-        let attempt = self.current(task).map_or(0, |row| row.row.attempt);
-        let known = Known { run: self, task, task_run_id: id, attempt, input: None };
-        let inputs = resolve(inputs, &known).map_err(|error| error.to_string())?;
-        match serde_json::from_str(&inputs) {
-            Ok(Value::Array(items)) if items.len() <= MOST_ITEMS => Ok(items),
-            Ok(Value::Array(items)) => Err(format!("inputs has {} items, more than {MOST_ITEMS}", items.len())),
-            Ok(other) => Err(format!("inputs must be a JSON array, not {}", short(&text(&other)))),
-            Err(error) => Err(format!("inputs must be a JSON array, and {} is none: {error}", short(&inputs))),
-        }
     }
 
     fn stop(&mut self, epoch: Epoch, out: &mut Out) {
@@ -771,20 +562,18 @@ impl Active {
         let child = self.rows.get(&id).and_then(|row| row.detail.child_run_id);
         out.acts.push(match child {
             Some(child) => Act::StopRun(child),
-            None => Act::Stop { run_id: self.run_id, task_run_id: id, epoch },
+            None => Act::Stop { run_id: self.run_id, epoch },
         });
     }
 
     fn task_ended(&mut self, task: usize, end: End, now_ms: i64) {
-        let Some(id) = self.current[task] else { return };
-        let Some(row) = self.rows.get_mut(&id) else { return };
+        let Some(row) = self.current[task].and_then(|id| self.shift(id, end.life_cycle, now_ms)) else { return };
         row.end(end, now_ms);
         if end == End::SUCCESS {
             // An item that failed and then did not.
             row.detail.error = None;
         }
         row.row.message = end_of_task(end, row.detail.error.as_deref());
-        self.changed.insert(id);
     }
 
     /// The rows that changed since the last time.
@@ -814,20 +603,6 @@ impl Active {
     }
 }
 
-/// What a repair is given for itself alone.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Given {
-    /// `job_parameters`.
-    pub parameters: BTreeMap<String, String>,
-    /// Parameters of the older kinds.
-    pub overriding: Map<String, Value>,
-}
-
-enum Begun {
-    Answer(bool),
-    Act(Act),
-}
-
 fn lives(task_runs: &[TaskRow]) -> Result<Vec<(Epoch, Live)>, serde_json::Error> {
     let works = task_runs.iter().filter_map(|row| Some((row.epoch? as Epoch, row.work.as_deref()?)));
     works.map(|(epoch, work)| Ok((epoch, serde_json::from_str(work)?))).collect()
@@ -846,13 +621,5 @@ fn end_of_task(end: End, error: Option<&str>) -> String {
         (Some(Outcome::Excluded), None) => "its conditions were not met".to_owned(),
         (Some(Outcome::Disabled), None) => "it is disabled, or stands behind a task that is".to_owned(),
         _ => String::new(),
-    }
-}
-
-fn short(text: &str) -> String {
-    const MOST: usize = 80;
-    match text.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{:?}…", &text[..at]),
-        None => format!("{text:?}"),
     }
 }

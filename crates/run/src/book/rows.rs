@@ -118,7 +118,6 @@ impl Row {
     }
 
     pub fn end(&mut self, end: End, now_ms: i64) {
-        self.row.life_cycle = end.life_cycle.word().to_owned();
         self.row.result = end.outcome.map(|outcome| outcome.word().to_owned());
         self.row.code = Some(end.code.word().to_owned());
         self.row.end_ms = Some(now_ms);

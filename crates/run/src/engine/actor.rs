@@ -603,7 +603,7 @@ impl Actor {
                 Act::Launch { run_id, task_run_id, epoch, program } => {
                     self.executor.launch(run_id, task_run_id, epoch, program);
                 }
-                Act::Stop { run_id, epoch, .. } => self.executor.stop(run_id, epoch),
+                Act::Stop { run_id, epoch } => self.executor.stop(run_id, epoch),
                 Act::Warn(run_id) => tracing::warn!(run_id, "a run takes longer than its job expects"),
                 Act::Over { job_id, .. } if !self.continuous.contains_key(&job_id) => {}
                 Act::RunJob { .. } | Act::StopRun(_) | Act::Over { .. } => self.later.push_back(act),

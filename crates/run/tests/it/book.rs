@@ -32,6 +32,8 @@ struct Rows {
     runs: BTreeMap<i64, Run>,
     task_runs: BTreeMap<i64, TaskRun>,
     cores: BTreeMap<(i64, i64), String>,
+    /// The last state that was noted, by task run.
+    noted: BTreeMap<i64, String>,
 }
 
 impl Rows {
@@ -46,7 +48,9 @@ impl Rows {
                 }
                 Change::TaskRun(task) => self.task_run(task),
                 Change::Core(run, position, core) => drop(self.cores.insert((run, position), core)),
-                Change::Transition(..) => {}
+                Change::Transition(_, task_run, life_cycle, _) => {
+                    self.noted.extend(task_run.map(|id| (id, life_cycle)));
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -194,7 +198,7 @@ impl World {
             Act::Launch { run_id, task_run_id, epoch, program } => {
                 self.launch(run_id, task_run_id, epoch, &program.work)
             }
-            Act::Stop { run_id, epoch, .. } => {
+            Act::Stop { run_id, epoch } => {
                 if let Some(program) = self.programs.get_mut(&(run_id, epoch)) {
                     program.end.get_or_insert(End::FAILED);
                 }
@@ -331,6 +335,7 @@ impl World {
         for task in self.rows.task_runs.values() {
             assert!(task.end_ms.is_some() && task.work.is_none(), "left hanging: {task:?}");
             assert!(task.start_ms <= task.end_ms, "{task:?}");
+            assert_eq!(self.rows.noted.get(&task.task_run_id), Some(&task.life_cycle), "{task:?}");
         }
         for run in self.rows.runs.values() {
             let rounds: Vec<Value> = serde_json::from_str(&run.state.rounds).unwrap();
