@@ -4,14 +4,22 @@
 //! wrong and where. What the engine does not read stays as it is in the object that the caller
 //! keeps; the object itself is changed by [`fill_defaults`], [`merge`] and [`remove`] only.
 
+mod edit;
+mod raw;
+
+pub use edit::{fill_defaults, merge, remove};
+pub(crate) use raw::Periodic;
+
 use crate::condition::Operator;
-use crate::graph::{Dependency, Graph, GraphError, Kind, Retry, RunIf, Task};
+use crate::graph::{Dependency, Graph, GraphError, Kind, Retry, Task};
 use crate::quartz::Cron;
 use crate::references::references;
 use crate::step::Limits;
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, json};
+use raw::{
+    Parameter, Raw, RawCondition, RawDependency, RawForEach, RawJar, RawPython, RawRunJob, RawSubmit, RawTask,
+    Schedule, object,
+};
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
@@ -212,186 +220,6 @@ impl Settings {
             todo.extend(self.graph.parents(at).iter().map(|parent| parent.task).filter(|&parent| !chosen[parent]));
         }
     }
-}
-
-#[derive(Deserialize)]
-struct Raw {
-    name: Option<String>,
-    description: Option<String>,
-    tasks: Option<Vec<Value>>,
-    #[serde(default, deserialize_with = "number")]
-    timeout_seconds: Option<i64>,
-    #[serde(default, deserialize_with = "number")]
-    max_concurrent_runs: Option<i64>,
-    queue: Option<Queue>,
-    parameters: Option<Vec<Parameter>>,
-    health: Option<Health>,
-    tags: Option<BTreeMap<String, String>>,
-    schedule: Option<Schedule>,
-    continuous: Option<Value>,
-    trigger: Option<RawTrigger>,
-    environment_variables: Option<Vec<Value>>,
-}
-
-#[derive(Deserialize)]
-struct Queue {
-    #[serde(default)]
-    enabled: bool,
-}
-
-#[derive(Deserialize)]
-struct Parameter {
-    name: String,
-    #[serde(default)]
-    default: String,
-}
-
-#[derive(Deserialize)]
-struct Health {
-    #[serde(default)]
-    rules: Vec<HealthRule>,
-}
-
-#[derive(Deserialize)]
-struct HealthRule {
-    metric: String,
-    #[serde(deserialize_with = "must_be_number")]
-    value: i64,
-}
-
-#[derive(Deserialize)]
-struct Schedule {
-    quartz_cron_expression: String,
-    timezone_id: String,
-}
-
-#[derive(Deserialize)]
-struct RawTrigger {
-    periodic: Option<Periodic>,
-}
-
-/// `trigger.periodic`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Periodic {
-    #[serde(deserialize_with = "must_be_number")]
-    interval: i64,
-    unit: Unit,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-enum Unit {
-    Minutes,
-    Hours,
-    Days,
-    Weeks,
-}
-
-impl Periodic {
-    /// How often, ms.
-    pub(crate) fn every_ms(self) -> i64 {
-        let minutes = match self.unit {
-            Unit::Minutes => 1,
-            Unit::Hours => 60,
-            Unit::Days => 24 * 60,
-            Unit::Weeks => 7 * 24 * 60,
-        };
-        self.interval.max(1).saturating_mul(minutes * 60_000).min(LONGEST_MS)
-    }
-}
-
-#[derive(Deserialize)]
-struct RawTask {
-    task_key: Option<String>,
-    depends_on: Option<Vec<RawDependency>>,
-    run_if: Option<RunIf>,
-    disabled: Option<bool>,
-    #[serde(default, deserialize_with = "number")]
-    max_retries: Option<i64>,
-    #[serde(default, deserialize_with = "number")]
-    min_retry_interval_millis: Option<i64>,
-    retry_on_timeout: Option<bool>,
-    #[serde(default, deserialize_with = "number")]
-    timeout_seconds: Option<i64>,
-    job_cluster_key: Option<String>,
-    new_cluster: Option<Value>,
-    existing_cluster_id: Option<String>,
-    #[serde(flatten)]
-    rest: Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-struct RawDependency {
-    task_key: String,
-    outcome: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct RawCondition {
-    op: Operator,
-    left: String,
-    right: String,
-}
-
-#[derive(Deserialize)]
-struct RawForEach {
-    inputs: String,
-    task: Value,
-    #[serde(default, deserialize_with = "number")]
-    concurrency: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct RawRunJob {
-    #[serde(deserialize_with = "must_be_number")]
-    job_id: i64,
-    job_parameters: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Deserialize)]
-struct RawPython {
-    python_file: String,
-    parameters: Option<Vec<String>>,
-}
-
-#[derive(Deserialize)]
-struct RawSubmit {
-    parameters: Option<Vec<String>>,
-}
-
-#[derive(Deserialize)]
-struct RawJar {
-    jar_uri: Option<String>,
-    main_class_name: String,
-    parameters: Option<Vec<String>>,
-}
-
-/// Ids come as numbers, or as the decimal texts that the archived command line sends.
-fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Either {
-        Number(i64),
-        Text(String),
-    }
-    match Option::<Either>::deserialize(from)? {
-        None => Ok(None),
-        Some(Either::Number(number)) => Ok(Some(number)),
-        Some(Either::Text(text)) => {
-            text.parse().map(Some).map_err(|_| D::Error::custom(format!("{text:?} is no whole number")))
-        }
-    }
-}
-
-fn must_be_number<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
-    number(from)?.ok_or_else(|| D::Error::custom("a number is missing"))
-}
-
-fn object<T: DeserializeOwned>(value: &Value, what: &str) -> Result<T, Invalid> {
-    if !value.is_object() {
-        return Err(Invalid::Malformed(format!("{what} must be an object")));
-    }
-    T::deserialize(value).map_err(|error| Invalid::Malformed(format!("{what}: {error}")))
 }
 
 fn check_bounds(raw: &Raw) -> Result<(), Invalid> {
@@ -633,85 +461,10 @@ fn for_each(
     }
 }
 
-/// Fills in what the API shows of a definition that left it out. Nothing else is added: tools
-/// compare what they sent with what they read.
-pub fn fill_defaults(settings: &mut Map<String, Value>, queues: bool) {
-    let mut put = |name: &str, value: Value| {
-        settings.entry(name).or_insert(value);
-    };
-    put("name", UNTITLED.into());
-    put("email_notifications", json!({}));
-    put("max_concurrent_runs", 1.into());
-    put("format", "MULTI_TASK".into());
-    if queues {
-        put("queue", json!({ "enabled": true }));
-    }
-    for task in settings.get_mut("tasks").and_then(Value::as_array_mut).into_iter().flatten() {
-        let Some(task) = task.as_object_mut() else { continue };
-        task.entry("run_if").or_insert_with(|| "ALL_SUCCESS".into());
-        task.entry("timeout_seconds").or_insert_with(|| 0.into());
-        task.entry("email_notifications").or_insert_with(|| json!({}));
-        if let Some(notebook) = task.get_mut("notebook_task").and_then(Value::as_object_mut) {
-            notebook.entry("source").or_insert_with(|| "WORKSPACE".into());
-        }
-    }
-}
-
-/// Arrays that are merged item by item, and the field that tells their items apart.
-const KEYED: [(&str, &str); 4] = [
-    ("tasks", "task_key"),
-    ("job_clusters", "job_cluster_key"),
-    ("environments", "environment_key"),
-    ("parameters", "name"),
-];
-
-/// Changes the fields that are given; of arrays with keys the items that are given.
-pub fn merge(settings: &mut Map<String, Value>, new: Map<String, Value>) {
-    for (name, value) in new {
-        let key = KEYED.iter().find(|(list, _)| *list == name).map(|(_, key)| *key);
-        match (key, settings.get_mut(&name), value) {
-            (Some(key), Some(Value::Array(old)), Value::Array(new)) => merge_items(old, new, key),
-            (_, _, value) => drop(settings.insert(name, value)),
-        }
-    }
-}
-
-fn merge_items(old: &mut Vec<Value>, new: Vec<Value>, key: &str) {
-    for item in new {
-        match old.iter_mut().find(|known| known[key] == item[key]) {
-            Some(known) => *known = item,
-            None => old.push(item),
-        }
-    }
-}
-
-/// Takes fields away: top-level names, or `tasks/KEY` and the like for one item.
-///
-/// # Errors
-/// When a path leads into something that has no keys.
-pub fn remove(settings: &mut Map<String, Value>, fields: &[String]) -> Result<(), Invalid> {
-    for field in fields {
-        let Some((list, wanted)) = field.split_once('/') else {
-            settings.remove(field);
-            continue;
-        };
-        let key = KEYED.iter().find(|(name, _)| *name == list).map(|(_, key)| *key);
-        let Some(key) = key else {
-            return Err(invalid(format!(
-                "fields_to_remove: {field:?} cannot be removed; name a field of the settings, or an item of tasks, \
-                 job_clusters, environments or parameters as tasks/KEY"
-            )));
-        };
-        if let Some(Value::Array(items)) = settings.get_mut(list) {
-            items.retain(|item| item[key].as_str() != Some(wanted));
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn job(tasks: Value) -> Value {
         json!({ "name": "night", "tasks": tasks })
@@ -786,25 +539,5 @@ mod tests {
         assert_eq!(only(&["c+"]), Ok(vec![2, 3]));
         assert_eq!(only(&["a", "+c+"]), Ok(vec![0, 1, 2, 3]));
         assert!(only(&["x"]).unwrap_err().to_string().contains("\"x\" in `only` is no task"));
-    }
-
-    #[test]
-    fn changes_touch_only_what_they_name() {
-        let mut settings = job(json!([condition("a"), condition("b")]));
-        settings["tags"] = json!({ "x": "1" });
-        let Value::Object(mut settings) = settings else { panic!() };
-        let Value::Object(new) = json!({ "max_concurrent_runs": 9, "tasks": [condition("c"), { "task_key": "a" }] })
-        else {
-            panic!()
-        };
-        merge(&mut settings, new);
-        let keys = |settings: &Map<String, Value>| -> Vec<String> {
-            settings["tasks"].as_array().unwrap().iter().map(|t| t["task_key"].as_str().unwrap().to_owned()).collect()
-        };
-        assert_eq!((keys(&settings), &settings["tags"]["x"]), (vec!["a".into(), "b".into(), "c".into()], &json!("1")));
-        assert_eq!(settings["tasks"][0], json!({ "task_key": "a" }));
-        remove(&mut settings, &["tags".to_owned(), "tasks/c".to_owned()]).unwrap();
-        assert_eq!((keys(&settings).len(), settings.contains_key("tags")), (2, false));
-        assert!(remove(&mut settings, &["queue/enabled".to_owned()]).is_err());
     }
 }

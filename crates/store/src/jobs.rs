@@ -169,22 +169,14 @@ pub struct JobFilter {
     pub skip: u32,
 }
 
-/// A place in a list of runs, which is ordered by start and id, the latest first.
+/// A place in a list, between its items: runs are ordered by start (epoch ms) and id, jobs by id, the
+/// latest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
-    /// After this start (epoch ms) and id: the older ones.
-    After(i64, i64),
-    /// Before this start and id: the newer ones next to it.
-    Before(i64, i64),
-}
-
-/// A place in a list of jobs, which is ordered by id, the newest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobPlace {
-    /// Below this id: the older ones.
-    Below(i64),
-    /// Above this id: the newer ones next to it.
-    Above(i64),
+pub enum Place<K> {
+    /// Behind the item of this key: the older ones.
+    After(K),
+    /// Before it: the newer ones next to it.
+    Before(K),
 }
 
 /// Jobs and runs of a data directory. Clones share their connections.
@@ -241,20 +233,20 @@ impl Jobs {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn jobs(&self, filter: &JobFilter, from: Option<JobPlace>, most: u32) -> Result<Vec<Job>, Error> {
+    pub async fn jobs(&self, filter: &JobFilter, from: Option<Place<i64>>, most: u32) -> Result<Vec<Job>, Error> {
         let mut query = QueryBuilder::new(JOB);
         query.push(" WHERE deleted_ms IS NULL");
         if let Some(name) = &filter.name {
             query.push(" AND name_folded = ").push_bind(name.to_lowercase());
         }
-        let is_back = matches!(from, Some(JobPlace::Above(_)));
+        let is_back = matches!(from, Some(Place::Before(_)));
         match from {
-            Some(JobPlace::Below(id)) => drop(query.push(" AND job_id < ").push_bind(id)),
-            Some(JobPlace::Above(id)) => drop(query.push(" AND job_id > ").push_bind(id)),
+            Some(Place::After(id)) => drop(query.push(" AND job_id < ").push_bind(id)),
+            Some(Place::Before(id)) => drop(query.push(" AND job_id > ").push_bind(id)),
             None => {}
         }
-        query.push(if is_back { " ORDER BY job_id LIMIT " } else { " ORDER BY job_id DESC LIMIT " }).push_bind(most);
-        query.push(" OFFSET ").push_bind(filter.skip);
+        query.push(if is_back { " ORDER BY job_id" } else { " ORDER BY job_id DESC" });
+        query.push(" LIMIT ").push_bind(most).push(" OFFSET ").push_bind(filter.skip);
         let mut jobs = self.all(query, "the jobs").await?;
         if is_back {
             jobs.reverse();
@@ -276,7 +268,12 @@ impl Jobs {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn runs(&self, filter: &RunFilter, from: Option<From>, most: u32) -> Result<Vec<Run>, Error> {
+    pub async fn runs(
+        &self,
+        filter: &RunFilter,
+        from: Option<Place<(i64, i64)>>,
+        most: u32,
+    ) -> Result<Vec<Run>, Error> {
         let mut query = QueryBuilder::new(RUN);
         query.push(" WHERE 1");
         if let Some(job_id) = filter.job_id {
@@ -296,18 +293,15 @@ impl Jobs {
         if let Some(to_ms) = filter.to_ms {
             query.push(" AND start_ms <= ").push_bind(to_ms);
         }
-        let order = match from {
-            Some(From::Before(..)) => "ASC",
-            _ => "DESC",
-        };
-        if let Some(From::After(start_ms, run_id) | From::Before(start_ms, run_id)) = from {
-            query.push(if order == "ASC" { " AND (start_ms, run_id) > (" } else { " AND (start_ms, run_id) < (" });
+        let is_back = matches!(from, Some(Place::Before(_)));
+        if let Some(Place::After((start_ms, run_id)) | Place::Before((start_ms, run_id))) = from {
+            query.push(if is_back { " AND (start_ms, run_id) > (" } else { " AND (start_ms, run_id) < (" });
             query.push_bind(start_ms).push(", ").push_bind(run_id).push(")");
         }
-        query.push(format_args!(" ORDER BY start_ms {order}, run_id {order} LIMIT ")).push_bind(most);
-        query.push(" OFFSET ").push_bind(filter.skip);
+        query.push(if is_back { " ORDER BY start_ms, run_id" } else { " ORDER BY start_ms DESC, run_id DESC" });
+        query.push(" LIMIT ").push_bind(most).push(" OFFSET ").push_bind(filter.skip);
         let mut runs = self.all(query, "the runs").await?;
-        if order == "ASC" {
+        if is_back {
             runs.reverse();
         }
         Ok(runs)

@@ -1,17 +1,21 @@
-//! What a request asks: its query and its body, as leniently as clients need it.
+//! What a request asks, and who: its query and its body, as leniently as clients need it.
 
 use super::ApiError;
+use crate::guard::{Asking, Guard};
+use crate::params::Params;
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The query. An empty `page_token=` is none; what is not known is not looked at.
 #[derive(Debug, Default)]
 pub(super) struct Query {
-    values: HashMap<String, String>,
+    params: Params,
     base: String,
 }
 
@@ -19,15 +23,13 @@ impl<S: Sync> FromRequestParts<S> for Query {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let query = parts.uri.query().unwrap_or_default();
-        let values = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        Ok(Self { values, base: base(&parts.headers) })
+        Ok(Self { params: Params::of(parts.uri.query()), base: base(&parts.headers) })
     }
 }
 
 impl Query {
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.values.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.params.get(name).filter(|value| !value.is_empty())
     }
 
     pub fn number(&self, name: &str) -> Result<Option<i64>, ApiError> {
@@ -59,6 +61,40 @@ pub(super) fn base(headers: &HeaderMap) -> String {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let scheme = text("x-forwarded-proto").filter(|scheme| *scheme == "https").unwrap_or("http");
     format!("{scheme}://{}", text(header::HOST.as_str()).unwrap_or("localhost"))
+}
+
+/// Characters of the longest name in the audit log.
+const LONGEST_OBJECT: usize = 200;
+
+/// Who asks for a change.
+#[derive(Debug)]
+pub(super) struct By {
+    asking: Asking,
+    guard: Arc<Guard>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for By {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let missing = |_| ApiError::internal("the request did not pass the guard");
+        let Extension(asking) = Extension::from_request_parts(parts, state).await.map_err(missing)?;
+        let Extension(guard) = Extension::from_request_parts(parts, state).await.map_err(missing)?;
+        Ok(Self { asking, guard })
+    }
+}
+
+impl By {
+    /// Name of the token.
+    pub fn who(&self) -> &str {
+        &self.asking.who
+    }
+
+    /// Notes what is about to be done; what cannot be noted is not done.
+    pub async fn audit(&self, what: &str, object: &str) -> Result<(), ApiError> {
+        let object: String = object.chars().take(LONGEST_OBJECT).collect();
+        self.guard.audit(&self.asking, what, &object, "asked").await.map_err(ApiError::internal)
+    }
 }
 
 /// The body: a JSON object, whatever the request calls it. No body is an empty one.

@@ -2,7 +2,7 @@
 
 use super::ApiError;
 use serde_json::{Map, Value};
-use store::jobs::From;
+use store::jobs::Place;
 
 /// Items of an array on one page.
 const ITEMS: usize = 100;
@@ -10,29 +10,81 @@ const ITEMS: usize = 100;
 /// Items of the longest array.
 const MOST_ITEMS: usize = 1 << 20;
 
-/// A place in a list of runs as a token.
-pub(super) fn token(place: From) -> String {
-    match place {
-        From::After(start_ms, id) => format!("n.{start_ms}.{id}"),
-        From::Before(start_ms, id) => format!("p.{start_ms}.{id}"),
+/// What the items of a list are ordered by.
+pub(super) trait Key: Copy {
+    fn write(self) -> String;
+    fn read(text: &str) -> Option<Self>;
+}
+
+impl Key for i64 {
+    fn write(self) -> String {
+        self.to_string()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok()
     }
 }
 
-/// The place of a token.
-pub(super) fn place(token: &str) -> Result<From, ApiError> {
-    let numbers = |rest: &str| {
-        let (start_ms, id) = rest.split_once('.')?;
-        Some((start_ms.parse().ok()?, id.parse().ok()?))
-    };
-    let place = match token.split_once('.') {
-        Some(("n", rest)) => numbers(rest).map(|(start_ms, id)| From::After(start_ms, id)),
-        Some(("p", rest)) => numbers(rest).map(|(start_ms, id)| From::Before(start_ms, id)),
-        _ => None,
-    };
-    place.ok_or_else(|| wrong(token))
+impl Key for (i64, i64) {
+    fn write(self) -> String {
+        format!("{}.{}", self.0, self.1)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (first, second) = text.split_once('.')?;
+        Some((first.parse().ok()?, second.parse().ok()?))
+    }
 }
 
-pub(super) fn wrong(token: &str) -> ApiError {
+/// The place of a token; none: the first page.
+pub(super) fn place<K: Key>(token: Option<&str>) -> Result<Option<Place<K>>, ApiError> {
+    let place = |token: &str| match token.split_once('.')? {
+        ("n", key) => K::read(key).map(Place::After),
+        ("p", key) => K::read(key).map(Place::Before),
+        _ => None,
+    };
+    token.map(|token| place(token).ok_or_else(|| wrong(token))).transpose()
+}
+
+/// A page of a list, with the tokens of those next to it.
+#[derive(Debug)]
+pub(super) struct Page<T> {
+    pub items: Vec<T>,
+    next: Option<String>,
+    prev: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// From one item more than fits, if there are so many, read from that place on.
+    pub fn of<K: Key>(mut items: Vec<T>, limit: usize, from: Option<Place<K>>, key: impl Fn(&T) -> K) -> Self {
+        let is_back = matches!(from, Some(Place::Before(_)));
+        let more = items.len() > limit;
+        if more {
+            // It stands at the end that is walked to.
+            items.remove(if is_back { 0 } else { items.len() - 1 });
+        }
+        let (has_next, has_prev) = if is_back { (true, more) } else { (more, from.is_some()) };
+        let token = |item: Option<&T>, way: &str| item.map(|item| format!("{way}.{}", key(item).write()));
+        let next = token(items.last().filter(|_| has_next), "n");
+        let prev = token(items.first().filter(|_| has_prev), "p");
+        Self { items, next, prev }
+    }
+
+    /// The answer, its items under this name; a list that is empty is left out.
+    pub fn answer(self, name: &str, items: Vec<Value>) -> Value {
+        let mut answer = Map::new();
+        answer.insert("has_more".to_owned(), self.next.is_some().into());
+        answer.extend(self.next.map(|token| ("next_page_token".to_owned(), token.into())));
+        answer.extend(self.prev.map(|token| ("prev_page_token".to_owned(), token.into())));
+        if !items.is_empty() {
+            answer.insert(name.to_owned(), items.into());
+        }
+        answer.into()
+    }
+}
+
+fn wrong(token: &str) -> ApiError {
     ApiError::invalid(format!("page_token {token:?} is none of this server; begin again without one"))
 }
 
@@ -66,14 +118,30 @@ mod tests {
 
     #[test]
     fn tokens_lead_back_and_others_are_refused() {
-        for place_in in [From::After(1_795_990_000_000, 7), From::Before(0, i64::MAX)] {
-            assert_eq!(place(&token(place_in)), Ok(place_in));
+        let runs = [Place::After((1_795_990_000_000, 7)), Place::Before((0, i64::MAX))];
+        for (token, wanted) in ["n.1795990000000.7", "p.0.9223372036854775807"].into_iter().zip(runs) {
+            assert_eq!(place(Some(token)), Ok(Some(wanted)));
         }
+        assert_eq!(place(Some("p.7")), Ok(Some(Place::Before(7_i64))));
+        assert_eq!(place::<i64>(None), Ok(None));
         for wrong in ["", "n", "n.1", "x.1.2", "n.1.2.3", "n.a.b"] {
-            assert!(place(wrong).is_err(), "{wrong}");
+            assert!(place::<(i64, i64)>(Some(wrong)).is_err(), "{wrong}");
         }
         assert_eq!(item(next(100).as_str()), Ok(200));
         assert!(item(Some("100")).is_err() && item(Some("i.18446744073709551615")).is_err());
+    }
+
+    #[test]
+    fn pages_lead_on_and_back() {
+        let tokens = |items: &[i64], from| {
+            let page = Page::of(items.to_vec(), 2, from, |item| *item);
+            (page.items, page.next.unwrap_or_default(), page.prev.unwrap_or_default())
+        };
+        assert_eq!(tokens(&[9, 8, 7], None), (vec![9, 8], "n.8".to_owned(), String::new()));
+        assert_eq!(tokens(&[7, 6], Some(Place::After(8))), (vec![7, 6], String::new(), "p.7".to_owned()));
+        assert_eq!(tokens(&[9, 8, 7], Some(Place::Before(6))), (vec![8, 7], "n.7".to_owned(), "p.8".to_owned()));
+        assert_eq!(tokens(&[9, 8], Some(Place::Before(7))), (vec![9, 8], "n.8".to_owned(), String::new()));
+        assert_eq!(tokens(&[], None), (vec![], String::new(), String::new()));
     }
 
     #[test]

@@ -1,19 +1,19 @@
 //! Runs: started, shown, listed, repaired, cancelled, deleted.
 
-use super::asked::{Body, Query};
-use super::jobs::{audit, offset};
+use super::asked::{Body, By, Query};
+use super::jobs::offset;
+use super::paging::{self, Page};
 use super::runs_json::{Shown, of_run, of_task_run};
-use super::{Answer, ApiError, Shared, Version, paging};
+use super::{Answer, ApiError, Shared, Version};
 use crate::clock::now_ms;
-use crate::guard::{Asking, Guard};
 use axum::extract::State;
 use axum::{Extension, Json};
 use run::book::Given;
 use run::engine::{Repair, RunNow, Submit};
 use run::repair::Request;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
-use store::jobs::{From, RunFilter};
+use std::collections::BTreeMap;
+use store::jobs::RunFilter;
 
 /// Runs on a page: what is given where nothing is asked, what 0 means, and the most.
 const LIMITS: (i64, i64, i64) = (20, 25, 26);
@@ -34,8 +34,6 @@ const OLDER: [&str; 8] = [
     "pipeline_params",
 ];
 
-type By = (Extension<Asking>, Extension<Arc<Guard>>);
-
 fn overriding(body: &Body) -> Result<Map<String, Value>, ApiError> {
     let mut given = Map::new();
     for name in OLDER {
@@ -54,7 +52,7 @@ fn overriding(body: &Body) -> Result<Map<String, Value>, ApiError> {
     Ok(given)
 }
 
-fn job_parameters(body: &Body) -> Result<std::collections::BTreeMap<String, String>, ApiError> {
+fn job_parameters(body: &Body) -> Result<BTreeMap<String, String>, ApiError> {
     let parameters = body.text_map("job_parameters")?;
     let bytes: usize = parameters.iter().map(|(name, value)| name.len() + value.len()).sum();
     match bytes > JOB_PARAMETER_BYTES {
@@ -63,32 +61,28 @@ fn job_parameters(body: &Body) -> Result<std::collections::BTreeMap<String, Stri
     }
 }
 
-pub(super) async fn run_now(State(workspace): Shared, (Extension(asking), Extension(guard)): By, body: Body) -> Answer {
+pub(super) async fn run_now(State(workspace): Shared, by: By, body: Body) -> Answer {
     let queue = body.object("queue")?;
     let run = RunNow {
         job_id: body.id("job_id")?,
-        who: asking.who.clone(),
+        who: by.who().to_owned(),
         parameters: job_parameters(&body)?,
         overriding: overriding(&body)?,
         only: body.texts("only")?.filter(|only| !only.is_empty()),
         token: body.text("idempotency_token")?,
         queues: queue.get("enabled").and_then(Value::as_bool),
     };
-    audit(&guard, &asking, "job.run", &run.job_id.to_string()).await?;
+    by.audit("job.run", &run.job_id.to_string()).await?;
     let started = workspace.engine.run_now(run).await?;
     Ok(Json(json!({ "run_id": started.id, "number_in_job": started.number })))
 }
 
-pub(super) async fn submit(
-    State(workspace): Shared,
-    (Extension(asking), Extension(guard)): By,
-    Body(mut settings): Body,
-) -> Answer {
+pub(super) async fn submit(State(workspace): Shared, by: By, Body(mut settings): Body) -> Answer {
     let token = Body(settings.clone()).text("idempotency_token")?;
     settings.remove("idempotency_token");
     let name = settings.get("run_name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    audit(&guard, &asking, "run.submit", &name).await?;
-    let run_id = workspace.engine.submit(Submit { settings, who: asking.who, token }).await?;
+    by.audit("run.submit", &name).await?;
+    let run_id = workspace.engine.submit(Submit { settings, who: by.who().to_owned(), token }).await?;
     Ok(Json(json!({ "run_id": run_id })))
 }
 
@@ -131,36 +125,17 @@ pub(super) async fn list(State(workspace): Shared, query: Query) -> Answer {
         limit => limit,
     } as usize;
     let filter = filter(&query)?;
-    let place = query.text("page_token").map(paging::place).transpose()?;
-    let mut runs = workspace.jobs.runs(&filter, place, limit as u32 + 1).await?;
-    let is_back = matches!(place, Some(From::Before(..)));
-    let more = runs.len() > limit;
-    if more {
-        // One more than fits was read, at the end that is walked to.
-        runs.remove(if is_back { 0 } else { runs.len() - 1 });
-    }
-    let (has_next, has_prev) = if is_back { (true, more) } else { (more, place.is_some()) };
-    let mut answer = Map::new();
-    answer.insert("has_more".to_owned(), has_next.into());
-    if let Some(last) = runs.last().filter(|_| has_next) {
-        let token = paging::token(From::After(last.state.start_ms, last.run_id));
-        answer.insert("next_page_token".to_owned(), token.into());
-    }
-    if let Some(first) = runs.first().filter(|_| has_prev) {
-        let token = paging::token(From::Before(first.state.start_ms, first.run_id));
-        answer.insert("prev_page_token".to_owned(), token.into());
-    }
+    let from = paging::place(query.text("page_token"))?;
+    let runs = workspace.jobs.runs(&filter, from, limit as u32 + 1).await?;
+    let page = Page::of(runs, limit, from, |run| (run.state.start_ms, run.run_id));
     let expand = query.flag("expand_tasks")?;
     let shown = Shown { base: query.base(), now_ms: now_ms(), history: false, resolved: false };
-    let mut listed = Vec::with_capacity(runs.len());
-    for run in &runs {
+    let mut listed = Vec::with_capacity(page.items.len());
+    for run in &page.items {
         let tasks = if expand { Some(workspace.jobs.task_runs(run.run_id).await?) } else { None };
         listed.push(Value::Object(of_run(run, tasks.as_deref(), &shown)));
     }
-    if !listed.is_empty() {
-        answer.insert("runs".to_owned(), listed.into());
-    }
-    Ok(Json(answer.into()))
+    Ok(Json(page.answer("runs", listed)))
 }
 
 fn filter(query: &Query) -> Result<RunFilter, ApiError> {
@@ -184,7 +159,7 @@ fn filter(query: &Query) -> Result<RunFilter, ApiError> {
     })
 }
 
-pub(super) async fn repair(State(workspace): Shared, (Extension(asking), Extension(guard)): By, body: Body) -> Answer {
+pub(super) async fn repair(State(workspace): Shared, by: By, body: Body) -> Answer {
     let run_id = body.id("run_id")?;
     let request = Request {
         all_failed: body.flag("rerun_all_failed_tasks")?,
@@ -194,36 +169,32 @@ pub(super) async fn repair(State(workspace): Shared, (Extension(asking), Extensi
     };
     let given = Given { parameters: job_parameters(&body)?, overriding: overriding(&body)? };
     let repair = Repair { run_id, request, given };
-    audit(&guard, &asking, "run.repair", &run_id.to_string()).await?;
+    by.audit("run.repair", &run_id.to_string()).await?;
     let repair_id = workspace.engine.repair(repair).await?;
     Ok(Json(json!({ "repair_id": repair_id })))
 }
 
-pub(super) async fn cancel(State(workspace): Shared, (Extension(asking), Extension(guard)): By, body: Body) -> Answer {
+pub(super) async fn cancel(State(workspace): Shared, by: By, body: Body) -> Answer {
     let run_id = body.id("run_id")?;
-    audit(&guard, &asking, "run.cancel", &run_id.to_string()).await?;
+    by.audit("run.cancel", &run_id.to_string()).await?;
     workspace.engine.cancel(run_id).await?;
     Ok(Json(json!({})))
 }
 
-pub(super) async fn cancel_all(
-    State(workspace): Shared,
-    (Extension(asking), Extension(guard)): By,
-    body: Body,
-) -> Answer {
+pub(super) async fn cancel_all(State(workspace): Shared, by: By, body: Body) -> Answer {
     let (job_id, only_queued) = (body.number("job_id")?, body.flag("all_queued_runs")?);
     if job_id.is_none() && !only_queued {
         return Err(ApiError::invalid("job_id is missing; all_queued_runs cancels the queued runs of all jobs"));
     }
     let object = job_id.map_or_else(|| "all queued runs".to_owned(), |id| id.to_string());
-    audit(&guard, &asking, "run.cancel-all", &object).await?;
+    by.audit("run.cancel-all", &object).await?;
     workspace.engine.cancel_all(job_id, only_queued).await?;
     Ok(Json(json!({})))
 }
 
-pub(super) async fn delete(State(workspace): Shared, (Extension(asking), Extension(guard)): By, body: Body) -> Answer {
+pub(super) async fn delete(State(workspace): Shared, by: By, body: Body) -> Answer {
     let run_id = body.id("run_id")?;
-    audit(&guard, &asking, "run.delete", &run_id.to_string()).await?;
+    by.audit("run.delete", &run_id.to_string()).await?;
     workspace.engine.delete_run(run_id).await?;
     Ok(Json(json!({})))
 }

@@ -1,7 +1,7 @@
 //! Jobs and runs as rows.
 
 use crate::world::World;
-use store::jobs::{Change, From, Job, JobFilter, JobPlace, Jobs, Run, RunFilter, RunState, TaskRun};
+use store::jobs::{Change, Job, JobFilter, Jobs, Place, Run, RunFilter, RunState, TaskRun};
 
 fn job(job_id: i64, name: &str) -> Job {
     Job { job_id, name: name.to_owned(), settings: format!(r#"{{"name":"{name}"}}"#), version: 1, ..Job::default() }
@@ -18,7 +18,7 @@ fn task(task_run_id: i64, run_id: i64) -> TaskRun {
     TaskRun { task_run_id, run_id, task_key: "a".to_owned(), life_cycle: "BLOCKED".to_owned(), ..TaskRun::default() }
 }
 
-async fn ids(jobs: &Jobs, filter: &RunFilter, from: Option<From>, most: u32) -> Vec<i64> {
+async fn ids(jobs: &Jobs, filter: &RunFilter, from: Option<Place<(i64, i64)>>, most: u32) -> Vec<i64> {
     jobs.runs(filter, from, most).await.unwrap().iter().map(|run| run.run_id).collect()
 }
 
@@ -82,11 +82,11 @@ async fn pages_of_runs_lead_on_and_back() {
     loop {
         let page = jobs.runs(&any, place, 7).await.unwrap();
         let Some(last) = page.last() else { break };
-        place = Some(From::After(last.state.start_ms, last.run_id));
+        place = Some(Place::After((last.state.start_ms, last.run_id)));
         walked.extend(page.iter().map(|run| run.run_id));
     }
     assert_eq!(walked, (1..=50).rev().collect::<Vec<_>>());
-    assert_eq!(ids(&jobs, &any, Some(From::Before(10, 30)), 3).await, [33, 32, 31]);
+    assert_eq!(ids(&jobs, &any, Some(Place::Before((10, 30))), 3).await, [33, 32, 31]);
     let open = RunFilter { job_id: Some(1), is_over: Some(false), ..RunFilter::default() };
     assert_eq!(ids(&jobs, &open, None, 2).await, [49, 47]);
     assert!(ids(&jobs, &RunFilter { is_over: Some(true), ..open.clone() }, None, 2).await.is_empty());
@@ -106,8 +106,8 @@ async fn pages_of_jobs_lead_on_and_back() {
     jobs.write(&all).await.unwrap();
     let ids = |page: Vec<Job>| page.iter().map(|job| job.job_id).collect::<Vec<_>>();
     assert_eq!(ids(jobs.jobs(&JobFilter::default(), None, 3).await.unwrap()), [9, 8, 7]);
-    assert_eq!(ids(jobs.jobs(&JobFilter::default(), Some(JobPlace::Below(7)), 3).await.unwrap()), [6, 5, 4]);
-    assert_eq!(ids(jobs.jobs(&JobFilter::default(), Some(JobPlace::Above(4)), 3).await.unwrap()), [7, 6, 5]);
+    assert_eq!(ids(jobs.jobs(&JobFilter::default(), Some(Place::After(7)), 3).await.unwrap()), [6, 5, 4]);
+    assert_eq!(ids(jobs.jobs(&JobFilter::default(), Some(Place::Before(4)), 3).await.unwrap()), [7, 6, 5]);
     assert_eq!(ids(jobs.jobs(&JobFilter { name: Some("STRAßE".to_owned()), skip: 0 }, None, 3).await.unwrap()), [4]);
 }
 

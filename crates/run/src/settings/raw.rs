@@ -1,0 +1,189 @@
+//! The forms in which a definition comes, read as leniently as clients need it.
+
+use super::{Invalid, LONGEST_MS};
+use crate::condition::Operator;
+use crate::graph::RunIf;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+pub(super) struct Raw {
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) tasks: Option<Vec<Value>>,
+    #[serde(default, deserialize_with = "number")]
+    pub(super) timeout_seconds: Option<i64>,
+    #[serde(default, deserialize_with = "number")]
+    pub(super) max_concurrent_runs: Option<i64>,
+    pub(super) queue: Option<Queue>,
+    pub(super) parameters: Option<Vec<Parameter>>,
+    pub(super) health: Option<Health>,
+    pub(super) tags: Option<BTreeMap<String, String>>,
+    pub(super) schedule: Option<Schedule>,
+    pub(super) continuous: Option<Value>,
+    pub(super) trigger: Option<RawTrigger>,
+    pub(super) environment_variables: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Queue {
+    #[serde(default)]
+    pub(super) enabled: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Parameter {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) default: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Health {
+    #[serde(default)]
+    pub(super) rules: Vec<HealthRule>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct HealthRule {
+    pub(super) metric: String,
+    #[serde(deserialize_with = "must_be_number")]
+    pub(super) value: i64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Schedule {
+    pub(super) quartz_cron_expression: String,
+    pub(super) timezone_id: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawTrigger {
+    pub(super) periodic: Option<Periodic>,
+}
+
+/// `trigger.periodic`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Periodic {
+    #[serde(deserialize_with = "must_be_number")]
+    pub(super) interval: i64,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum Unit {
+    Minutes,
+    Hours,
+    Days,
+    Weeks,
+}
+
+impl Periodic {
+    /// How often, ms.
+    pub(crate) fn every_ms(self) -> i64 {
+        let minutes = match self.unit {
+            Unit::Minutes => 1,
+            Unit::Hours => 60,
+            Unit::Days => 24 * 60,
+            Unit::Weeks => 7 * 24 * 60,
+        };
+        self.interval.max(1).saturating_mul(minutes * 60_000).min(LONGEST_MS)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawTask {
+    pub(super) task_key: Option<String>,
+    pub(super) depends_on: Option<Vec<RawDependency>>,
+    pub(super) run_if: Option<RunIf>,
+    pub(super) disabled: Option<bool>,
+    #[serde(default, deserialize_with = "number")]
+    pub(super) max_retries: Option<i64>,
+    #[serde(default, deserialize_with = "number")]
+    pub(super) min_retry_interval_millis: Option<i64>,
+    pub(super) retry_on_timeout: Option<bool>,
+    #[serde(default, deserialize_with = "number")]
+    pub(super) timeout_seconds: Option<i64>,
+    pub(super) job_cluster_key: Option<String>,
+    pub(super) new_cluster: Option<Value>,
+    pub(super) existing_cluster_id: Option<String>,
+    #[serde(flatten)]
+    pub(super) rest: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawDependency {
+    pub(super) task_key: String,
+    pub(super) outcome: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawCondition {
+    pub(super) op: Operator,
+    pub(super) left: String,
+    pub(super) right: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawForEach {
+    pub(super) inputs: String,
+    pub(super) task: Value,
+    #[serde(default, deserialize_with = "number")]
+    pub(super) concurrency: Option<i64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawRunJob {
+    #[serde(deserialize_with = "must_be_number")]
+    pub(super) job_id: i64,
+    pub(super) job_parameters: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawPython {
+    pub(super) python_file: String,
+    pub(super) parameters: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawSubmit {
+    pub(super) parameters: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawJar {
+    pub(super) jar_uri: Option<String>,
+    pub(super) main_class_name: String,
+    pub(super) parameters: Option<Vec<String>>,
+}
+
+/// Ids come as numbers, or as the decimal texts that the archived command line sends.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Number(i64),
+        Text(String),
+    }
+    match Option::<Either>::deserialize(from)? {
+        None => Ok(None),
+        Some(Either::Number(number)) => Ok(Some(number)),
+        Some(Either::Text(text)) => {
+            text.parse().map(Some).map_err(|_| D::Error::custom(format!("{text:?} is no whole number")))
+        }
+    }
+}
+
+fn must_be_number<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    number(from)?.ok_or_else(|| D::Error::custom("a number is missing"))
+}
+
+pub(super) fn object<T: DeserializeOwned>(value: &Value, what: &str) -> Result<T, Invalid> {
+    if !value.is_object() {
+        return Err(Invalid::Malformed(format!("{what} must be an object")));
+    }
+    T::deserialize(value).map_err(|error| Invalid::Malformed(format!("{what}: {error}")))
+}
