@@ -41,6 +41,7 @@
 //! | `lakescope.db` | SQLite: heads, jobs and runs, tokens, the audit log; all but heads are on the disk when a call returns |
 //! | `lakescope.migrating` | held while the database is opened, so that its tables are made once |
 //! | `applications/` | one file an application; may be deleted at any time |
+//! | other folders | those of the program around it: logs that were dropped, attempts of tasks |
 //!
 //! An application's file that is cut, changed or of another version is as good as none: it is
 //! removed and the log is read again. A process may be killed at any moment; the next one opens

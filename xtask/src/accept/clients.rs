@@ -1,10 +1,10 @@
 //! `clients-jobs`: the official Python SDK, the archived command line and our own in the words of
 //! today's against a fresh server.
 
-use super::Outcome;
+use super::{Outcome, python};
 use crate::lakescope_binary;
 use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use testkit::serving::Serving;
 
@@ -17,7 +17,7 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
         outcome.skip("clients-jobs: needs ../shared (LAKESCOPE_SHARED)");
         return Ok(outcome);
     };
-    let Some(python) = installed()? else {
+    let Some(python) = python::environment("jobs-clients", "databricks", &CLIENTS)? else {
         outcome.skip("clients-jobs: Python with pip cannot install the clients here");
         return Ok(outcome);
     };
@@ -75,19 +75,4 @@ fn told(outcome: &mut Outcome, who: &str, mut check: Command) -> Result<()> {
     let end: Vec<&str> = end.lines().rev().take(3).collect();
     outcome.check(checked > 0 && output.status.success(), format!("{who} ends well: {}", end.join("; ")));
     Ok(())
-}
-
-/// A Python environment with the clients, made once.
-fn installed() -> Result<Option<PathBuf>> {
-    let folder = start::target_folder().join("tools/jobs-clients");
-    if folder.join("bin/databricks").exists() {
-        return Ok(Some(folder));
-    }
-    std::fs::create_dir_all(start::target_folder().join("tools"))?;
-    let made = Command::new("python3").args(["-m", "venv"]).arg(&folder).status();
-    if !made.is_ok_and(|status| status.success()) {
-        return Ok(None);
-    }
-    let done = Command::new(folder.join("bin/pip")).args(["install", "--quiet"]).args(CLIENTS).status()?;
-    Ok(done.success().then_some(folder))
 }

@@ -15,6 +15,7 @@ mod slow;
 mod wire;
 
 use super::Outcome;
+use super::random::Random;
 use crate::lakescope_binary;
 use anyhow::{Context, Result, ensure};
 use server::{Answers, Server};
@@ -135,22 +136,4 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     let modified = std::fs::metadata(from)?.modified()?;
     std::fs::File::options().write(true).open(to)?.set_modified(modified)?;
     Ok(())
-}
-
-/// Random numbers that are the same every time (SplitMix64).
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number between 0 and 1.
-    pub(super) fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
 }

@@ -2,10 +2,10 @@
 //! writes down its start and its end.
 
 use super::Outcome;
-use super::faults::Random;
+use super::jobs_api::JobsApi;
+use super::random::Random;
 use crate::lakescope_binary;
-use anyhow::{Context, Result, bail};
-use reqwest::Client;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,6 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
 struct Killed<'a> {
     binary: &'a Path,
     data: &'a Path,
-    client: Client,
 }
 
 impl Killed<'_> {
@@ -51,25 +50,11 @@ impl Killed<'_> {
         let listened = begun.elapsed();
         Ok((serving, listened))
     }
+}
 
-    async fn ask(&self, serving: &Serving, path: &str, body: Option<&Value>) -> Result<Value> {
-        let address = format!("{}/api/2.2/jobs/{path}", serving.address);
-        let request = match body {
-            Some(body) => self.client.post(address).body(body.to_string()),
-            None => self.client.get(address),
-        };
-        let answer = request.send().await?;
-        let (status, body) = (answer.status(), answer.bytes().await?);
-        if !status.is_success() {
-            bail!("{path} is answered with {status}: {}", String::from_utf8_lossy(&body));
-        }
-        Ok(serde_json::from_slice(&body)?)
-    }
-
-    async fn active(&self, serving: &Serving) -> Result<Vec<Value>> {
-        let runs = self.ask(serving, "runs/list?active_only=true", None).await?;
-        Ok(runs["runs"].as_array().cloned().unwrap_or_default())
-    }
+async fn active(api: &JobsApi) -> Result<Vec<Value>> {
+    let runs = api.get("runs/list?active_only=true").await?;
+    Ok(runs["runs"].as_array().cloned().unwrap_or_default())
 }
 
 async fn killed(kills: usize) -> Result<Outcome> {
@@ -78,33 +63,47 @@ async fn killed(kills: usize) -> Result<Outcome> {
     let (script, journal) = (folder.path().join("task.sh"), folder.path().join("journal"));
     std::fs::write(&script, SCRIPT)?;
     let (binary, data) = (lakescope_binary()?, folder.path().join("data"));
-    let world = Killed { binary: &binary, data: &data, client: Client::new() };
+    let world = Killed { binary: &binary, data: &data };
     let (mut serving, _) = world.start().await?;
-    let job_id = world.ask(&serving, "create", Some(&job(&script, &journal))).await?["job_id"].clone();
+    let mut api = JobsApi::at(&serving.address);
+    let job_id = api.post("create", &job(&script, &journal)).await?["job_id"].clone();
     let mut random = Random(SEED);
     let (mut runs, mut slowest, mut taken_up) = (Vec::new(), Duration::ZERO, 0);
     for kill in 0..kills {
-        if world.active(&serving).await?.len() < 2 {
-            // The answer to one that is killed while it starts a run is asked for again.
-            let token = format!("run-{kill}");
-            let body = json!({ "job_id": job_id, "idempotency_token": token });
-            runs.push(world.ask(&serving, "run-now", Some(&body)).await?["run_id"].clone());
+        let mut asked = None;
+        if active(&api).await?.len() < 2 {
+            let body = json!({ "job_id": job_id, "idempotency_token": format!("run-{kill}") });
+            let (api, sent) = (api.clone(), body.clone());
+            asked = Some((tokio::spawn(async move { api.post("run-now", &sent).await }), body));
         }
-        tokio::time::sleep(Duration::from_millis(20).mul_f64(1.0 + 30.0 * random.share())).await;
+        // A request is met by the kill before, while or after it is worked on.
+        let pause = if asked.is_some() { 0.4 * random.share() } else { 1.0 + 30.0 * random.share() };
+        tokio::time::sleep(Duration::from_millis(20).mul_f64(pause)).await;
         serving.kill()?;
         let (next, listened) = world.start().await?;
         serving = next;
+        api = JobsApi::at(&serving.address);
         let begun = Instant::now();
-        if !world.active(&serving).await?.is_empty() {
+        if !active(&api).await?.is_empty() {
             taken_up += usize::from(first_adopted(&serving).await);
             slowest = slowest.max(listened + begun.elapsed());
         }
+        if let Some((answer, body)) = asked {
+            // Asked again with the same token: there is one run, and what was told stands.
+            let run_id = api.post("run-now", &body).await?["run_id"].clone();
+            let told = answer.await?.ok().map(|answer| answer["run_id"].clone());
+            outcome
+                .check(told.as_ref().is_none_or(|told| *told == run_id), format!("{told:?} was told, then {run_id}"));
+            runs.push(run_id);
+        }
     }
     let begun = Instant::now();
-    while !world.active(&serving).await?.is_empty() {
+    while !active(&api).await?.is_empty() {
         anyhow::ensure!(begun.elapsed() < PATIENCE, "runs are still active {PATIENCE:?} after the last kill");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+    let all = api.get("runs/list?limit=25").await?["runs"].as_array().map_or(0, Vec::len);
+    outcome.check(all == runs.len().min(25), format!("{all} runs are there on the first page, of {}", runs.len()));
     println!(
         "{kills} kills, {} runs of {TASKS} tasks; after {taken_up} of them a task was taken up where it ran",
         runs.len()
@@ -116,7 +115,7 @@ async fn killed(kills: usize) -> Result<Outcome> {
     outcome.check(kills == 0 || taken_up > 0, "no task was taken up where it ran");
     let journal = std::fs::read_to_string(&journal)?;
     for run_id in &runs {
-        let run = world.ask(&serving, &format!("runs/get?run_id={run_id}"), None).await?;
+        let run = api.get(&format!("runs/get?run_id={run_id}")).await?;
         judge(&mut outcome, &run, &journal);
     }
     let starts = journal.lines().filter(|line| line.starts_with("start ")).count();

@@ -1,10 +1,9 @@
 //! `mcp-peer`: the MCP server that users of Spark run today works on our REST API, and the official
 //! SDK's client on our own tools.
 
-use super::Outcome;
+use super::{Outcome, python};
 use crate::{lakescope_binary, root};
 use anyhow::Result;
-use std::path::PathBuf;
 use std::process::Command;
 use testkit::serving::Serving;
 
@@ -13,7 +12,9 @@ const PEER: &str = "mcp-apache-spark-history-server==1.0.2";
 
 pub fn run(_: &[String]) -> Result<Outcome> {
     let mut outcome = Outcome::default();
-    let Some(folder) = installed()? else {
+    // The peer names a later Python than Debian has; it runs on this one all the same.
+    let pip = ["--ignore-requires-python", PEER];
+    let Some(folder) = python::environment("mcp-peer", "spark-mcp", &pip)? else {
         outcome.skip("mcp-peer: Python 3.11 or later with pip cannot install the peer here");
         return Ok(outcome);
     };
@@ -34,21 +35,4 @@ pub fn run(_: &[String]) -> Result<Outcome> {
     let end: Vec<&str> = end.lines().rev().take(3).collect();
     outcome.check(output.status.success(), format!("the clients: {}", end.join("; ")));
     Ok(outcome)
-}
-
-/// A Python environment with the peer, made once. The peer names a later Python than Debian has; it
-/// runs on this one all the same.
-fn installed() -> Result<Option<PathBuf>> {
-    let folder = start::target_folder().join("tools/mcp-peer");
-    if folder.join("bin/spark-mcp").exists() {
-        return Ok(Some(folder));
-    }
-    std::fs::create_dir_all(start::target_folder().join("tools"))?;
-    let made = Command::new("python3").args(["-m", "venv"]).arg(&folder).status();
-    if !made.is_ok_and(|status| status.success()) {
-        return Ok(None);
-    }
-    let mut pip = Command::new(folder.join("bin/pip"));
-    let done = pip.args(["install", "--quiet", "--ignore-requires-python", PEER]).status()?;
-    Ok(done.success().then_some(folder))
 }

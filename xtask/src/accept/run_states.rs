@@ -5,9 +5,9 @@
 //! a moment in which nothing may move, have no form here.
 
 use super::Outcome;
+use super::jobs_api::JobsApi;
 use crate::lakescope_binary;
 use anyhow::{Context, Result, bail};
-use reqwest::Client;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
     let slots = (SIDE_BY_SIDE * 10).to_string();
     let args = ["--no-auth", "--jobs", "--python", "/bin/sh", "--stop-grace", "1", "--task-slots", &slots];
     let serving = Serving::start(&lakescope_binary()?, &data, args)?;
-    let world = World { client: Client::new(), base: serving.address.clone(), script };
+    let world = World { api: JobsApi::at(&serving.address), script };
     let runtime = tokio::runtime::Runtime::new()?;
     let told = runtime.block_on(all(cases.into_iter().filter(wanted).collect(), world, folder.path()));
     for (name, told) in told {
@@ -90,42 +90,25 @@ async fn all(cases: Vec<Value>, world: World, folder: &Path) -> Told {
 
 /// A server, and the script of its tasks.
 struct World {
-    client: Client,
-    base: String,
+    api: JobsApi,
     script: PathBuf,
 }
 
 impl World {
-    async fn get(&self, path: &str) -> Result<Value> {
-        let answer = self.client.get(format!("{}/api/2.2/jobs/{path}", self.base)).send().await?;
-        Ok(serde_json::from_slice(&answer.error_for_status()?.bytes().await?)?)
-    }
-
-    async fn post(&self, path: &str, body: &Value) -> Result<Value> {
-        let request = self.client.post(format!("{}/api/2.2/jobs/{path}", self.base)).body(body.to_string());
-        let answer = request.send().await?;
-        let status = answer.status();
-        let body: Value = serde_json::from_slice(&answer.bytes().await?)?;
-        if !status.is_success() {
-            bail!("{path} is answered with {status}: {body}");
-        }
-        Ok(body)
-    }
-
     async fn create(&self, job: Value) -> Result<Value> {
-        Ok(self.post("create", &job).await?["job_id"].clone())
+        Ok(self.api.post("create", &job).await?["job_id"].clone())
     }
 
     async fn run_now(&self, job_id: &Value) -> Result<Value> {
-        Ok(self.post("run-now", &json!({ "job_id": job_id })).await?["run_id"].clone())
+        Ok(self.api.post("run-now", &json!({ "job_id": job_id })).await?["run_id"].clone())
     }
 
     async fn cancel(&self, run_id: &Value) -> Result<()> {
-        self.post("runs/cancel", &json!({ "run_id": run_id })).await.map(drop)
+        self.api.post("runs/cancel", &json!({ "run_id": run_id })).await.map(drop)
     }
 
     async fn run(&self, run_id: &Value) -> Result<Value> {
-        self.get(&format!("runs/get?run_id={run_id}&include_history=true")).await
+        self.api.get(&format!("runs/get?run_id={run_id}&include_history=true")).await
     }
 
     /// The run as soon as it is as wanted.
@@ -285,7 +268,7 @@ async fn played(case: &Value, world: &World, folder: &Path) -> Result<()> {
             run_id
         }
     };
-    let run = over(case, world, folder, &run_id).await?;
+    let run = over(case, world, &run_id).await?;
     compare(&run, &case["expect"], folder)?;
     let mut latest = None;
     for repair in case["repairs"].as_array().into_iter().flatten() {
@@ -318,7 +301,7 @@ async fn cancelled_in_the_queue(case: &Value, world: &World, folder: &Path, job_
 }
 
 /// The run when it is over; tasks whose words say so are cancelled on the way.
-async fn over(case: &Value, world: &World, folder: &Path, run_id: &Value) -> Result<Value> {
+async fn over(case: &Value, world: &World, run_id: &Value) -> Result<Value> {
     let cancels = |task: &&Value| list(&task["attempts"]).contains(&"CANCELED");
     let cancelled: Vec<&str> =
         case["tasks"].as_array().into_iter().flatten().filter(cancels).map(|task| text(&task["key"])).collect();
@@ -326,8 +309,6 @@ async fn over(case: &Value, world: &World, folder: &Path, run_id: &Value) -> Res
         let reached = |run: &Value| is_over(run) || stands(run, &[], &[key]);
         let run = world.until(run_id, "where a task is to be cancelled", reached).await?;
         if let Some(task) = latest(&run).get(key).filter(|_| !is_over(&run)) {
-            // A start that is counted is about to be at work.
-            let _ = folder;
             world.cancel(&task["run_id"]).await?;
         }
     }
@@ -404,7 +385,7 @@ async fn repaired(
     if let Some(latest_id) = latest_id {
         request["latest_repair_id"] = latest_id;
     }
-    let repair_id = world.post("runs/repair", &request).await?["repair_id"].clone();
+    let repair_id = world.api.post("runs/repair", &request).await?["repair_id"].clone();
     let run = world.until(run_id, "over again", is_over).await?;
     let chosen: BTreeSet<String> = latest(&run)
         .into_iter()

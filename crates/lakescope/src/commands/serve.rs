@@ -131,6 +131,10 @@ pub enum LogFormat {
 /// Serves until it is interrupted.
 pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
     refuse_what_is_unsafe(args)?;
+    #[cfg(not(target_os = "linux"))]
+    if args.tasks.jobs {
+        bail!("jobs run on Linux only; leave --jobs out, or run the server on a Linux machine");
+    }
     let runtime = tokio::runtime::Runtime::new().context("cannot start the server's threads")?;
     let collector = args.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
     let traces = collector.map(|endpoint| Traces::to(endpoint, runtime.handle())).transpose()?;
