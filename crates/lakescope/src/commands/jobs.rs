@@ -395,6 +395,9 @@ async fn start(action: &Action, server: &Server, global: &Global) -> Result<Exit
     let run = over(server, run_id, Duration::from_secs(wait.timeout.saturating_mul(60)), global).await?;
     show(&run, global)?;
     let good = ["SUCCESS", "SUCCESS_WITH_FAILURES"].contains(&state(&run).as_str());
+    if !good && !global.quiet {
+        output::remark(&format!("run {run_id}: {}; {}", state(&run), text(&run["state"], "state_message")));
+    }
     Ok(match good || matches!(action, Action::CancelRun { .. }) {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(1),
