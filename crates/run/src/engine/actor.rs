@@ -1,5 +1,8 @@
 //! The task that holds the book.
 
+mod children;
+mod triggers;
+
 use super::executor::Executor;
 use super::{Change as Definition, Command, Message, Refusal, Repair, RunNow, Started, Submit};
 use crate::book::{About, Act, Book, Ids, Kept, Moment, NewRun, Parent};
@@ -11,7 +14,7 @@ use crate::states::{Code, End};
 use crate::step::Input;
 use crate::trigger::Trigger;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 use store::jobs::{Change, Job, JobFilter, Jobs, Run as RunRow, RunState, TaskRun};
 use tokio::sync::{mpsc, oneshot};
@@ -26,10 +29,6 @@ const MOST_TOGETHER: usize = 256;
 const LONGEST_TOKEN: usize = 64;
 /// Longest wait between two looks at the clock.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
-/// Least time from one start of a continuous job to the next, ms.
-const SHORTEST_MS: i64 = 1_000;
-/// Wait after a continuous job could not be started, ms.
-const AFTER_REFUSAL_MS: i64 = 60_000;
 /// Wait after the database could not be written.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
@@ -93,8 +92,8 @@ impl Actor {
         for job_id in actor.book.jobs() {
             // What the job allows now; its runs know what it allowed when they came to be.
             let now = actor.job(job_id).await.ok().and_then(|(_, json)| Settings::read(&json).ok());
-            let mut at = Moment { now_ms: now_ms(), ids: &mut actor.ids };
-            actor.book.allow(job_id, now.map(|settings| settings.concurrent_runs), &mut at);
+            let (book, mut at) = actor.now();
+            book.allow(job_id, now.map(|settings| settings.concurrent_runs), &mut at);
         }
         Ok(actor)
     }
@@ -104,13 +103,18 @@ impl Actor {
         let state = run.state.clone();
         let kept = self.kept(run).await?;
         let open: Vec<TaskRun> = kept.task_runs.iter().filter(|task| task.end_ms.is_none()).cloned().collect();
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-        if let Err(error) = self.book.resume(kept, &mut at) {
+        let (book, mut at) = self.now();
+        if let Err(error) = book.resume(kept, &mut at) {
             tracing::error!(run_id, %error, "a run cannot be taken up again; it ends with an internal error");
             self.changes.push(Change::RunState(run_id, broken(state, &error.to_string()), None));
             self.changes.extend(open.into_iter().map(|task| Change::TaskRun(broken_task(task))));
         }
         Ok(())
+    }
+
+    /// The book, and the moment that something happens at.
+    fn now(&mut self) -> (&mut Book, Moment<'_>) {
+        (&mut self.book, Moment { now_ms: now_ms(), ids: &mut self.ids })
     }
 
     async fn kept(&self, run: RunRow) -> Result<Kept, Refusal> {
@@ -160,73 +164,11 @@ impl Actor {
     async fn tick(&mut self) {
         self.reserve_ids().await;
         let now_ms = now_ms();
-        let mut at = Moment { now_ms, ids: &mut self.ids };
-        self.book.tick(&mut at);
+        let (book, mut at) = self.now();
+        book.tick(&mut at);
         while let Some(&(at_ms, job_id)) = self.planned.first().filter(|(at_ms, _)| *at_ms <= now_ms) {
             self.planned.remove(&(at_ms, job_id));
             self.run_planned(job_id, now_ms).await;
-        }
-    }
-
-    /// Starts to follow the trigger of a job, from the last time that it planned.
-    fn plan(&mut self, job_id: i64, settings: &Value, planned_ms: i64) {
-        self.planned.retain(|(_, planned)| *planned != job_id);
-        self.triggers.remove(&job_id);
-        self.continuous.remove(&job_id);
-        let Some(trigger) = Trigger::of(settings) else { return };
-        self.planned.extend(trigger.first_after(planned_ms).map(|next| (next, job_id)));
-        if let Trigger::Always = trigger {
-            // Whatever runs now goes on; when it is over, or nothing runs, the next one starts.
-            self.continuous.insert(job_id, Continuous::default());
-            self.planned.insert((planned_ms, job_id));
-        }
-        self.triggers.insert(job_id, trigger);
-    }
-
-    /// One run, also for all the times that were missed.
-    async fn run_planned(&mut self, job_id: i64, now_ms: i64) {
-        self.reserve_ids().await;
-        let is_continuous = self.continuous.contains_key(&job_id);
-        if is_continuous && !self.book.open(Some(job_id), false).is_empty() {
-            return;
-        }
-        let origin = if is_continuous { Origin::Continuous } else { Origin::Trigger };
-        let started = self.run_now(RunNow { job_id, ..RunNow::default() }, origin).await;
-        if let Err(error) = started {
-            tracing::warn!(job_id, %error, "a job cannot be run at its time");
-            if is_continuous {
-                self.planned.insert((now_ms + AFTER_REFUSAL_MS, job_id));
-            }
-        }
-        if is_continuous {
-            return;
-        }
-        let Some(trigger) = self.triggers.get(&job_id) else { return };
-        let planned_ms = match self.jobs.job(job_id).await {
-            Ok(Some(job)) => job.planned_ms.unwrap_or(job.changed_ms),
-            _ => now_ms,
-        };
-        let (planned_ms, next_ms) = trigger.caught_up(planned_ms, now_ms);
-        self.changes.push(Change::Planned(job_id, planned_ms));
-        self.planned.extend(next_ms.map(|next_ms| (next_ms, job_id)));
-    }
-
-    /// The run of a continuous job is followed by the next, later and later while they fail.
-    fn go_on(&mut self, job_id: i64, run_id: i64, end: End, started_ms: i64) {
-        let Some(before) = self.continuous.get(&job_id) else { return };
-        let now = before.after(end, started_ms, now_ms(), run_id.unsigned_abs());
-        self.continuous.insert(job_id, now);
-        let next_ms = now.next_attempt_ms.map(|next| next.max(started_ms + SHORTEST_MS));
-        self.planned.extend(next_ms.map(|next| (next, job_id)));
-    }
-
-    /// A person runs a continuous job: what runs is stopped, what waits for its time need not.
-    fn restart(&mut self, job_id: i64) {
-        self.planned.retain(|(_, planned)| *planned != job_id);
-        self.continuous.insert(job_id, Continuous::default());
-        for run_id in self.book.open(Some(job_id), false) {
-            let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-            self.book.stop(run_id, Stop::Engine, &mut at);
         }
     }
 
@@ -260,14 +202,14 @@ impl Actor {
                 return self.replies.push((reply, done));
             }
             Message::Finished { run_id, epoch, finished } => {
-                let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-                return self.book.finished(run_id, epoch, finished, &mut at);
+                let (book, mut at) = self.now();
+                return book.finished(run_id, epoch, finished, &mut at);
             }
             Message::Launched { run_id, epoch } => (run_id, Input::Launched(epoch)),
             Message::Started { run_id, epoch } => (run_id, Input::Started(epoch)),
         };
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-        self.book.input(run_id, input, &mut at);
+        let (book, mut at) = self.now();
+        book.input(run_id, input, &mut at);
     }
 
     async fn command(&mut self, command: Command) -> Result<Started, Refusal> {
@@ -336,8 +278,8 @@ impl Actor {
         let planned_ms = Some(planned_ms);
         let job = Job { name, version, settings, changed_ms: now_ms, changed_by: who, planned_ms, ..job };
         self.changes.push(Change::Job(job));
-        let mut at = Moment { now_ms, ids: &mut self.ids };
-        self.book.allow(job_id, Some(read.concurrent_runs), &mut at);
+        let (book, mut at) = self.now();
+        book.allow(job_id, Some(read.concurrent_runs), &mut at);
         Ok(Started { id: job_id, number: 0 })
     }
 
@@ -380,8 +322,8 @@ impl Actor {
             // A restart waits for the end of what it stops.
             queues: if let Origin::Restart = origin { Some(true) } else { run.queues },
         };
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-        let started = Started { id: self.book.start(new, &mut at), number };
+        let (book, mut at) = self.now();
+        let started = Started { id: book.start(new, &mut at), number };
         self.note_token(run.job_id, run.token, started);
         Ok(started)
     }
@@ -407,8 +349,8 @@ impl Actor {
             settings,
             queues: None,
         };
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-        let started = Started { id: self.book.start(new, &mut at), number: 1 };
+        let (book, mut at) = self.now();
+        let started = Started { id: book.start(new, &mut at), number: 1 };
         self.note_token(0, submit.token, started);
         Ok(started)
     }
@@ -449,17 +391,18 @@ impl Actor {
         let current = match self.job(job_id).await {
             Ok((_, json)) => Some((Settings::read(&json)?, json)),
             // Deleted, or submitted without one.
-            Err(_) => None,
+            Err(Refusal::NoJob(_)) => None,
+            Err(refusal) => return Err(refusal),
         };
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-        let id = self.book.repair(kept, current, &repair.request, repair.given, &mut at)?;
+        let (book, mut at) = self.now();
+        let id = book.repair(kept, current, &repair.request, repair.given, &mut at)?;
         Ok(Started { id, number: 0 })
     }
 
     async fn cancel(&mut self, run_id: i64) -> Result<Started, Refusal> {
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
         if self.book.is_open(run_id) {
-            self.book.stop(run_id, Stop::User, &mut at);
+            let (book, mut at) = self.now();
+            book.stop(run_id, Stop::User, &mut at);
             return Ok(Started::default());
         }
         if self.jobs.run(run_id).await?.is_some() {
@@ -470,8 +413,8 @@ impl Actor {
             let why = "an item of a for-each cannot be cancelled alone; cancel its task or its run";
             return Err(Refusal::State(why.to_owned()));
         }
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-        self.book.stop_task(task.run_id, run_id, &mut at);
+        let (book, mut at) = self.now();
+        book.stop_task(task.run_id, run_id, &mut at);
         Ok(Started::default())
     }
 
@@ -481,8 +424,8 @@ impl Actor {
         }
         for run_id in self.book.open(job_id, only_queued) {
             self.reserve_ids().await;
-            let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-            self.book.stop(run_id, Stop::User, &mut at);
+            let (book, mut at) = self.now();
+            book.stop(run_id, Stop::User, &mut at);
         }
         Ok(Started::default())
     }
@@ -505,62 +448,11 @@ impl Actor {
             Act::RunJob { parent, job_id, parameters } => self.run_child(parent, job_id, parameters).await,
             Act::Over { job_id, run_id, end, started_ms } => self.go_on(job_id, run_id, end, started_ms),
             Act::StopRun(run_id) => {
-                let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-                self.book.stop(run_id, Stop::Engine, &mut at);
+                let (book, mut at) = self.now();
+                book.stop(run_id, Stop::Engine, &mut at);
             }
             _ => {}
         }
-    }
-
-    /// The child of one task run is made once, whoever asks how often.
-    async fn run_child(&mut self, parent: Parent, job_id: i64, parameters: BTreeMap<String, String>) {
-        if !self.book.wants(parent) {
-            let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-            let stopped = crate::book::Finished::of(End::CANCELED);
-            return self.book.finished(parent.run_id, parent.epoch, stopped, &mut at);
-        }
-        let token = Some(format!("task-run-{}-{}", parent.task_run_id, parent.epoch));
-        let run = RunNow { job_id, parameters, token, ..RunNow::default() };
-        let circle = self.book.is_above(job_id, parent);
-        let circle =
-            circle.then(|| Refusal::State(format!("job {job_id} runs this task, so it would wait for itself")));
-        let started = match circle {
-            Some(circle) => Err(circle),
-            None => self.run_now(run, Origin::Task(parent)).await,
-        };
-        let error = match started {
-            Ok(started) => {
-                self.book.child(parent, started.id);
-                return self.child_is_over(parent, started.id).await;
-            }
-            Err(error) => error,
-        };
-        let end = End::of(crate::Outcome::Failed, Code::InvalidRunConfiguration);
-        let finished = crate::book::Finished { end, error: Some(error.to_string()), trace: None };
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-        self.book.finished(parent.run_id, parent.epoch, finished, &mut at);
-    }
-
-    /// A child that was over before its parent was taken up again, or that was skipped.
-    async fn child_is_over(&mut self, parent: Parent, child: i64) {
-        if self.book.is_open(child) {
-            let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-            self.book.input(parent.run_id, Input::Launched(parent.epoch), &mut at);
-            return self.book.input(parent.run_id, Input::Started(parent.epoch), &mut at);
-        }
-        let row = self.jobs.run(child).await.ok().flatten();
-        let result = row.as_ref().and_then(|row| row.state.result.as_deref());
-        let end = match result {
-            Some("SUCCESS" | "SUCCESS_WITH_FAILURES") => End::SUCCESS,
-            _ => End::FAILED,
-        };
-        let mut finished = crate::book::Finished::of(end);
-        finished.error = (end == End::FAILED).then(|| match row {
-            Some(row) => row.state.message,
-            None => "the run of the other job was skipped: as many of its runs are active as may be".to_owned(),
-        });
-        let mut at = Moment { now_ms: now_ms(), ids: &mut self.ids };
-        self.book.finished(parent.run_id, parent.epoch, finished, &mut at);
     }
 
     async fn reserve_ids(&mut self) {
