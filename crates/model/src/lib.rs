@@ -27,7 +27,7 @@
 //! bytes. [`Millis`], [`Bytes`], [`Count`] and [`Factor`] print them the one way they are shown.
 //!
 //! Serde carries a whole [`Application`] in binary forms: columns go as byte strings, and
-//! [`write_texts`] and [`read_texts`] keep shared texts shared.
+//! [`write_shared`] and [`read_shared`] keep texts shared and all columns in one buffer.
 //!
 //! This crate never reads a file or a clock, never knows another system's wire format, and holds
 //! no rule about what is good or bad.
@@ -57,7 +57,7 @@ pub use incident::*;
 pub use job::*;
 pub use plan::*;
 pub use quantile::*;
-pub use shared::{read_texts, write_texts};
+pub use shared::{Apart, read_shared, write_shared};
 pub use sql::*;
 pub use stage::*;
 pub use storage::*;

@@ -1,12 +1,15 @@
-//! Keeps shared texts shared when an application is written in a binary form and read again.
+//! Keeps shared what is shared when an application is written in a binary form and read again.
 //!
 //! Serde writes an `Arc<str>` as often as it is pointed to, and reads it back as as many
-//! allocations. Inside [`write_texts`] a text is written as its number in a list that holds each
-//! text once; inside [`read_texts`] such a number becomes one more pointer to the list's text.
-//! Outside of both a text is written and read as itself, which is what JSON wants.
+//! allocations. Inside [`write_shared`] a text is written as its number in a list that holds each
+//! text once; inside [`read_shared`] such a number becomes one more pointer to the list's text.
+//! The bytes of columns go one after the other into one buffer, and columns that are read point
+//! into it: an application has them by the ten thousand, and memory for each would take longer
+//! than all else that reading does. Outside of both, texts and columns are written and read as
+//! themselves, which is what JSON wants.
 //!
-//! Serde gives a field's code no room for such a list, so it stands in a thread-local for as long
-//! as the closure runs: the closure has to do its work on the thread that calls it. Fields take
+//! Serde gives a field's code no room for such things, so they stand in a thread-local for as long
+//! as the closure runs: the closure has to do its work on the thread that calls it. Texts take
 //! part by `#[serde(with = "crate::shared")]`; one that was forgotten is only not shared.
 
 use crate::Text;
@@ -15,17 +18,35 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::thread::LocalKey;
 
 thread_local! {
     static WRITTEN: RefCell<Option<Written>> = const { RefCell::new(None) };
-    static READ: RefCell<Option<Vec<Text>>> = const { RefCell::new(None) };
+    static READ: RefCell<Option<Read>> = const { RefCell::new(None) };
+}
+
+/// What stands apart from the values that point to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Apart {
+    /// Each text once, in the order of their numbers.
+    pub texts: Vec<Text>,
+    /// The bytes of all columns, in the order in which columns are written.
+    pub columns: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
 struct Written {
     numbers: HashMap<Text, u32>,
+    apart: Apart,
+}
+
+#[derive(Debug)]
+struct Read {
     texts: Vec<Text>,
+    columns: Arc<Vec<u8>>,
+    /// Bytes of columns that were read.
+    taken: usize,
 }
 
 impl Written {
@@ -33,25 +54,50 @@ impl Written {
         if let Some(&known) = self.numbers.get(text) {
             return known;
         }
-        let number = self.texts.len() as u32;
+        let number = self.apart.texts.len() as u32;
         self.numbers.insert(text.clone(), number);
-        self.texts.push(text.clone());
+        self.apart.texts.push(text.clone());
         number
     }
 }
 
-/// Does `work`, which writes values of this crate in a binary form, and gives back the texts that
-/// stand in it as numbers, in the order of the numbers.
-pub fn write_texts<R>(work: impl FnOnce() -> R) -> (R, Vec<Text>) {
+/// Does `work`, which writes values of this crate in a binary form, and gives back what stands
+/// apart from what it wrote.
+pub fn write_shared<R>(work: impl FnOnce() -> R) -> (R, Apart) {
     let list = Lent::of(&WRITTEN, Written::default());
     let done = work();
-    (done, list.back().unwrap_or_default().texts)
+    (done, list.back().unwrap_or_default().apart)
 }
 
-/// Does `work`, which reads what was written inside [`write_texts`], with the texts from there.
-pub fn read_texts<R>(texts: Vec<Text>, work: impl FnOnce() -> R) -> R {
-    let _list = Lent::of(&READ, texts);
+/// Does `work`, which reads what was written inside [`write_shared`], with what stood apart there.
+pub fn read_shared<R>(apart: Apart, work: impl FnOnce() -> R) -> R {
+    let Apart { texts, columns } = apart;
+    let _list = Lent::of(&READ, Read { texts, columns: Arc::new(columns), taken: 0 });
     work()
+}
+
+/// Puts the bytes of a column apart; whether there is room for it.
+pub(crate) fn put_apart(bytes: &[u8]) -> bool {
+    WRITTEN.with_borrow_mut(|list| {
+        let list = list.as_mut().map(|list| list.apart.columns.extend_from_slice(bytes));
+        list.is_some()
+    })
+}
+
+/// The buffer with the next so many bytes of columns, and where they begin; `None` when there are
+/// not as many.
+pub(crate) fn take_apart(bytes: usize) -> Option<(Arc<Vec<u8>>, usize)> {
+    READ.with_borrow_mut(|list| {
+        let list = list.as_mut()?;
+        let start = list.taken;
+        list.taken = start.checked_add(bytes).filter(|end| *end <= list.columns.len())?;
+        Some((Arc::clone(&list.columns), start))
+    })
+}
+
+/// Whether columns and texts that are read stand apart.
+pub(crate) fn reads_apart() -> bool {
+    READ.with_borrow(Option::is_some)
 }
 
 /// What a thread-local holds for a while; what it held before comes back, after a panic too.
@@ -100,11 +146,11 @@ impl Shared for Text {
     }
 
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        if READ.with_borrow(Option::is_none) {
+        if !reads_apart() {
             return Ok(String::deserialize(from)?.into());
         }
         let number = u32::deserialize(from)? as usize;
-        let text = READ.with_borrow(|list| list.as_ref()?.get(number).cloned());
+        let text = READ.with_borrow(|list| list.as_ref()?.texts.get(number).cloned());
         text.ok_or_else(|| D::Error::custom("a text that is not in the list"))
     }
 }

@@ -6,17 +6,20 @@
 //!      8     4 version of this form
 //!     12     4 0
 //!     16    32 identity: SHA-256 of the log's key, its reader and the model's source
-//!     48     8 length of the body in this file
-//!     56     8 length of the body when decompressed
-//!     64     8 XXH64 of the body in this file
-//!     72     8 XXH64 of the bytes before this one
-//!     80       body: an LZ4 block of postcard's form, first the list of texts, then the report,
-//!             then the application
+//!     48     8 length of the columns in this file
+//!     56     8 length of the columns when decompressed
+//!     64     8 length of the rest in this file
+//!     72     8 length of the rest when decompressed
+//!     80     8 XXH64 of all that follows the header
+//!     88     8 XXH64 of the bytes before this one
+//!     96       columns of tasks: an LZ4 block of their bytes, which stay in memory as they are
+//!              the rest: an LZ4 block of postcard's form, first the list of texts, then the
+//!              report, then the application
 //! ```
 
 use crate::Kept;
 use crate::folder;
-use model::{Application, Text, read_texts, write_texts};
+use model::{Apart, Application, Text, read_shared, write_shared};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -24,8 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use twox_hash::XxHash64;
 
 const MAGIC: &[u8; 8] = b"lakeapp\n";
-const VERSION: u32 = 2;
-const HEADER: usize = 80;
+const VERSION: u32 = 3;
+const HEADER: usize = 96;
 /// No byte of an LZ4 block stands for more than this many.
 const LARGEST_RATIO: u64 = 255;
 
@@ -124,28 +127,40 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     folder::private().create_new(true).open(path)?.write_all(bytes)
 }
 
-struct Header {
+#[derive(Clone, Copy)]
+struct Block {
+    /// Bytes in the file.
     stored: u64,
+    /// Bytes when decompressed.
     raw: u64,
+}
+
+struct Header {
+    columns: Block,
+    rest: Block,
     checksum: u64,
 }
 
 /// An application and its report as the bytes of their file.
 pub fn encode(app: &Application, report: &str, identity: &Identity) -> Result<Vec<u8>, postcard::Error> {
-    let (app, texts) = write_texts(|| postcard::to_allocvec(app));
-    let mut body = postcard::to_allocvec(&(texts, report))?;
-    body.append(&mut app?);
-    let stored = lz4_flex::block::compress(&body);
-    let mut bytes = Vec::with_capacity(HEADER + stored.len());
+    let (app, Apart { texts, columns }) = write_shared(|| postcard::to_allocvec(app));
+    let mut rest = postcard::to_allocvec(&(texts, report))?;
+    rest.append(&mut app?);
+    let blocks = [columns, rest];
+    let stored = blocks.each_ref().map(|block| lz4_flex::block::compress(block));
+    let lengths = stored.iter().zip(&blocks).flat_map(|(stored, raw)| [stored.len() as u64, raw.len() as u64]);
+    let lengths: Vec<u64> = lengths.collect();
+    let body = stored.concat();
+    let mut bytes = Vec::with_capacity(HEADER + body.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
     bytes.extend_from_slice(&[0; 4]);
     bytes.extend_from_slice(identity);
-    for number in [stored.len() as u64, body.len() as u64, checksum(&stored)] {
+    for number in lengths.into_iter().chain([checksum(&body)]) {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
-    bytes.extend_from_slice(&stored);
+    bytes.extend_from_slice(&body);
     Ok(bytes)
 }
 
@@ -161,13 +176,15 @@ fn read_checked(file: &mut File, identity: &Identity) -> io::Result<Option<(Head
         return Ok(None);
     }
     file.read_exact(&mut bytes)?;
-    let Some(header) = Header::of(&bytes, identity).filter(|header| header.stored == len - HEADER as u64) else {
+    let Some(header) = Header::of(&bytes, identity) else { return Ok(None) };
+    let stored = len - HEADER as u64;
+    if header.columns.stored.checked_add(header.rest.stored) != Some(stored) {
         return Ok(None);
-    };
+    }
     // The length is that of the file, so this memory is not asked for by what stands in it.
-    let mut body = Vec::with_capacity(header.stored as usize);
-    file.take(header.stored).read_to_end(&mut body)?;
-    let whole = body.len() as u64 == header.stored && checksum(&body) == header.checksum;
+    let mut body = Vec::with_capacity(stored as usize);
+    file.take(stored).read_to_end(&mut body)?;
+    let whole = body.len() as u64 == stored && checksum(&body) == header.checksum;
     Ok(whole.then_some((header, body)))
 }
 
@@ -177,17 +194,28 @@ impl Header {
         let wanted: [&[u8]; 4] = [MAGIC, &VERSION.to_le_bytes(), &[0; 4], identity];
         let (kind, numbers) = checked.split_at_checked(48)?;
         let is_meant = kind == wanted.concat() && checksum(checked) == u64::from_le_bytes(*sum);
-        let &[stored, raw, checksum] = numbers.as_chunks::<8>().0 else { return None };
-        let [stored, raw, checksum] = [stored, raw, checksum].map(u64::from_le_bytes);
-        (is_meant && raw <= stored.saturating_mul(LARGEST_RATIO)).then_some(Self { stored, raw, checksum })
+        let numbers: Vec<u64> = numbers.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        let &[columns_stored, columns_raw, stored, raw, checksum] = numbers.as_slice() else { return None };
+        let columns = Block { stored: columns_stored, raw: columns_raw };
+        let rest = Block { stored, raw };
+        let may_be = [columns, rest].iter().all(|block| block.raw <= block.stored.saturating_mul(LARGEST_RATIO));
+        (is_meant && may_be).then_some(Self { columns, rest, checksum })
+    }
+}
+
+impl Block {
+    fn decompress(self, stored: &[u8]) -> Option<Vec<u8>> {
+        let raw = usize::try_from(self.raw).ok()?;
+        lz4_flex::block::decompress(stored, raw).ok().filter(|bytes| bytes.len() == raw)
     }
 }
 
 fn decode(header: &Header, body: &[u8]) -> Option<Kept> {
-    let raw = usize::try_from(header.raw).ok()?;
-    let body = lz4_flex::block::decompress(body, raw).ok().filter(|body| body.len() == raw)?;
-    let ((texts, report), app) = postcard::take_from_bytes::<(Vec<&str>, &str)>(&body).ok()?;
+    let (columns, rest) = body.split_at_checked(usize::try_from(header.columns.stored).ok()?)?;
+    let (columns, rest) = (header.columns.decompress(columns)?, header.rest.decompress(rest)?);
+    let ((texts, report), app) = postcard::take_from_bytes::<(Vec<&str>, &str)>(&rest).ok()?;
     let texts: Vec<Text> = texts.into_iter().map(Text::from).collect();
-    let (app, rest) = read_texts(texts, || postcard::take_from_bytes::<Application>(app)).ok()?;
+    let apart = Apart { texts, columns };
+    let (app, rest) = read_shared(apart, || postcard::take_from_bytes::<Application>(app)).ok()?;
     rest.is_empty().then(|| Kept { app, report: report.to_owned() })
 }

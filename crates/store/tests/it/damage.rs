@@ -60,17 +60,20 @@ async fn other_versions_and_mad_lengths() {
     let with = |at: usize, new: &[u8]| {
         let mut bytes = damage.whole.clone();
         bytes[at..at + new.len()].copy_from_slice(new);
-        let checksum = XxHash64::oneshot(0, &bytes[..72]);
-        bytes[72..80].copy_from_slice(&checksum.to_le_bytes());
+        let checksum = XxHash64::oneshot(0, &bytes[..88]);
+        bytes[88..96].copy_from_slice(&checksum.to_le_bytes());
         bytes
     };
     damage.is_a_miss(&with(0, b"another\n"), "another kind of file").await;
     damage.is_a_miss(&with(8, &1_u32.to_le_bytes()), "an older form").await;
     damage.is_a_miss(&with(8, &u32::MAX.to_le_bytes()), "a newer form").await;
     damage.is_a_miss(&with(16, &[0; 32]), "another log").await;
-    damage.is_a_miss(&with(48, &u64::MAX.to_le_bytes()), "a body without end").await;
-    for raw in [0, 1, 10_000, 1 << 40, u64::MAX] {
-        damage.is_a_miss(&with(56, &raw.to_le_bytes()), &format!("{raw} bytes when decompressed")).await;
+    for (block, stored, raw) in [("columns", 48, 56), ("the rest", 64, 72)] {
+        damage.is_a_miss(&with(stored, &u64::MAX.to_le_bytes()), &format!("{block} without end")).await;
+        for length in [0, 1, 10_000, 1 << 40, u64::MAX] {
+            let damaged = with(raw, &u64::to_le_bytes(length));
+            damage.is_a_miss(&damaged, &format!("{block} of {length} bytes when decompressed")).await;
+        }
     }
 }
 

@@ -120,15 +120,15 @@ fn any_application_comes_back_equal() {
     });
 }
 
-/// Only inside `model::write_texts` is a text a number.
+/// Only inside `model::write_shared` is a text a number.
 #[test]
 fn json_has_texts_as_they_are() {
     let label = Label::from("stage");
     assert_eq!(serde_json::to_value(&label).unwrap(), "stage");
     assert_eq!(serde_json::from_value::<Label>("stage".into()).unwrap(), label);
-    let (number, texts) = model::write_texts(|| serde_json::to_value(&label).unwrap());
-    assert_eq!((number, &*texts[0]), (0.into(), "stage"));
-    let read = |number: u32| model::read_texts(texts.clone(), || serde_json::from_value::<Label>(number.into()));
+    let (number, apart) = model::write_shared(|| serde_json::to_value(&label).unwrap());
+    assert_eq!((number, &*apart.texts[0]), (0.into(), "stage"));
+    let read = |number: u32| model::read_shared(apart.clone(), || serde_json::from_value::<Label>(number.into()));
     assert_eq!(read(0).unwrap(), label);
     assert!(read(1).unwrap_err().to_string().contains("not in the list"));
 }
