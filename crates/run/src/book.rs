@@ -9,7 +9,7 @@ mod active;
 mod known;
 mod rows;
 
-pub use act::{Act, Finished, Given, Program};
+pub use act::{Act, Finished, Given, Program, TASK_RUN_ID, TASK_RUN_PROPERTY};
 pub use rows::{About, Detail, Parent, Round};
 
 use crate::admission::{self, Admission, Allowed};
@@ -333,7 +333,7 @@ impl Book {
         self.out.acts.push(Act::Over { job_id, run_id, end, started_ms: active.start_ms() });
         if let Some(Parent { run_id, epoch, .. }) = parent {
             let end = rows::as_task(end);
-            let finished = Finished { end, error: active.trouble(), trace: None };
+            let finished = Finished { error: active.trouble(), ..Finished::of(end) };
             self.out.todo.push_back((run_id, Input::Ended(epoch, end.into()), Some(finished)));
         }
         if let Some(line) = self.lines.get_mut(&job_id) {

@@ -8,6 +8,7 @@
 
 mod actor;
 mod executor;
+mod program;
 mod trouble;
 
 use crate::book::{Given, NotRepaired};
@@ -34,10 +35,15 @@ pub struct Options {
     pub slots: usize,
     /// `--python`: the interpreter of tasks that ask for no other.
     pub python: String,
+    /// The folder of Python environments, one for each list of packages; made where it is missing.
+    pub environments: PathBuf,
     /// `--spark-home`: where Spark is; else `spark-submit` of the `PATH` is used.
     pub spark_home: Option<PathBuf>,
     /// `--spark-master`: of tasks that ask for a cluster; else Spark's own default.
     pub spark_master: Option<String>,
+    /// Where Spark applications of tasks write their event logs, unless their settings say where;
+    /// `None`: wherever Spark is told to.
+    pub event_logs: Option<PathBuf>,
     /// `--stop-grace`: from the polite signal to the one that kills.
     pub grace: Duration,
     /// Variables of this process that programs get too.
@@ -182,6 +188,18 @@ pub struct Engine {
     attempts: PathBuf,
 }
 
+/// How long an environment stays that no task uses.
+const ENVIRONMENT_STAYS: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// Removes environments that no task has used for long, beside all else.
+fn remove_unused(environments: PathBuf) {
+    tokio::task::spawn_blocking(move || match crate::local::remove_unused(&environments, ENVIRONMENT_STAYS) {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "unused Python environments are removed"),
+        Err(error) => tracing::warn!(%error, "unused Python environments cannot be removed"),
+    });
+}
+
 impl Engine {
     /// Starts an engine on what is kept, inside a tokio runtime. Runs that are not over go on.
     ///
@@ -192,8 +210,11 @@ impl Engine {
         // Programs are marked with their folder, which has to mean the same for every process.
         options.attempts = std::path::absolute(&options.attempts).unwrap_or(options.attempts);
         let attempts = options.attempts.clone();
-        let made = std::fs::create_dir_all(&attempts);
-        made.map_err(|error| Refusal::State(format!("cannot make {}: {error}", attempts.display())))?;
+        for folder in [Some(&attempts), options.event_logs.as_ref()].into_iter().flatten() {
+            let made = std::fs::create_dir_all(folder);
+            made.map_err(|error| Refusal::State(format!("cannot make {}: {error}", folder.display())))?;
+        }
+        remove_unused(options.environments.clone());
         // The actor itself must not keep the engine alive: it holds a weak way to itself.
         let executor = executor::Executor::new(options, sender.downgrade());
         let actor = actor::Actor::restored(jobs, receiver, executor).await?;

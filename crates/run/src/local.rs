@@ -27,6 +27,8 @@
 //! | `stdout`, `stderr`, and these with `.<offset>` behind | shim | the output, see [`logs`] |
 //! | `control` | shim, while the task lives | a pipe; a line with a grace time in ms stops the task |
 //! | `exit.json` | shim | [`Exit`] |
+//! | `not-run.json` | the task's process, before it is the program | why it could not become it |
+//! | those of [`Launch::files`] | engine | what the program reads |
 //! | `stopped.json` | engine | the attempt was stopped before it started and must not start any more |
 //!
 //! What holds: a program runs at most once in an attempt folder, since the shim takes a lock on it
@@ -43,6 +45,7 @@ mod files;
 mod gate;
 pub mod logs;
 mod output;
+mod packages;
 mod process;
 mod pump;
 mod records;
@@ -50,6 +53,7 @@ mod redact;
 mod shim;
 
 pub use engine::{Observed, launch, observe, request_stop, stop, sweep, wait};
+pub use packages::{Packages, remove_unused};
 pub use process::Process;
 pub use records::{ATTEMPT, ATTEMPT_DIR, Exit, Handle, How, Launch, Limits, Secret, Usage, Written};
 pub use redact::{REDACTED, SHORTEST_SECRET_BYTES};

@@ -5,9 +5,11 @@
 //! keeps; the object itself is changed by [`fill_defaults`], [`merge`] and [`remove`] only.
 
 mod edit;
+mod libraries;
 mod raw;
 
 pub use edit::{fill_defaults, merge, remove};
+pub use libraries::Libraries;
 pub(crate) use raw::Periodic;
 
 use crate::condition::Operator;
@@ -16,9 +18,10 @@ use crate::quartz::Cron;
 use crate::references::references;
 use crate::step::Limits;
 use raw::{
-    Parameter, Raw, RawCondition, RawDependency, RawForEach, RawJar, RawPython, RawRunJob, RawSubmit, RawTask,
-    Schedule, object,
+    Parameter, Raw, RawCluster, RawCondition, RawDependency, RawForEach, RawJar, RawNotebook, RawPython, RawRunJob,
+    RawSubmit, RawTask, RawWheel, Schedule, object,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
@@ -90,8 +93,20 @@ pub struct TaskSettings {
     pub work: Work,
     /// Variables that its program gets.
     pub environment_variables: BTreeMap<String, String>,
-    /// Whether a cluster is asked for: its program then gets a Spark session by spark-submit.
-    pub wants_cluster: bool,
+    /// The cluster that is asked for: its program then gets a Spark session by spark-submit.
+    pub cluster: Option<Cluster>,
+    /// What its program needs.
+    pub libraries: Libraries,
+}
+
+/// What a cluster gives to the programs that run on it. How large it is, `--spark-master` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Cluster {
+    /// Properties of Spark.
+    pub spark_conf: BTreeMap<String, String>,
+    /// Environment variables.
+    pub spark_env_vars: BTreeMap<String, String>,
 }
 
 /// What a task does. Texts hold references that are resolved when it starts.
@@ -127,6 +142,24 @@ pub enum Work {
         /// Its arguments.
         parameters: Vec<String>,
     },
+    /// Runs a function of a Python package.
+    Wheel {
+        /// Name of the package.
+        package: String,
+        /// An entry point in its metadata, or else a function in the module of its name.
+        entry_point: String,
+        /// Its arguments.
+        parameters: Vec<String>,
+        /// The same by name, instead of those.
+        named: BTreeMap<String, String>,
+    },
+    /// Runs a notebook.
+    Notebook {
+        /// Path of a Python source file or a `.ipynb` file, with or without the ending.
+        path: String,
+        /// Values of its widgets.
+        parameters: BTreeMap<String, String>,
+    },
     /// Runs `spark-submit` with these arguments.
     SparkSubmit {
         /// As they are given to it.
@@ -153,16 +186,19 @@ impl Settings {
     pub fn read(settings: &Value) -> Result<Self, Invalid> {
         let raw: Raw = object(settings, "the settings")?;
         check_bounds(&raw)?;
-        let cluster_keys: BTreeSet<String> = keys_of(settings, "job_clusters", "job_cluster_key");
+        let around = Around {
+            clusters: clusters(raw.job_clusters.as_deref().unwrap_or_default()),
+            variables: variables(&raw.environment_variables.unwrap_or_default()),
+            environments: libraries::environments(raw.environments.as_deref().unwrap_or_default()),
+        };
         let tasks = raw.tasks.unwrap_or_default();
         if tasks.len() > MOST_TASKS {
             return Err(invalid(format!("a job has at most {MOST_TASKS} tasks, not {}", tasks.len())));
         }
-        let variables = variables(&raw.environment_variables.unwrap_or_default());
         let mut read = Vec::with_capacity(tasks.len());
         let mut for_graph = Vec::with_capacity(tasks.len());
         for (at, task) in tasks.iter().enumerate() {
-            let (task, of_graph) = read_task(task, at, &cluster_keys, &variables)?;
+            let (task, of_graph) = read_task(task, at, &around)?;
             read.push(task);
             for_graph.push(of_graph);
         }
@@ -278,9 +314,8 @@ fn check_schedule(schedule: Option<&Schedule>) -> Result<(), Invalid> {
         .map_err(|_| invalid(format!("timezone_id {timezone_id:?} is no time zone, such as Europe/Prague")))
 }
 
-fn keys_of(settings: &Value, list: &str, key: &str) -> BTreeSet<String> {
-    let items = settings[list].as_array().into_iter().flatten();
-    items.filter_map(|item| item[key].as_str().map(str::to_owned)).collect()
+fn clusters(list: &[RawCluster]) -> BTreeMap<String, Cluster> {
+    list.iter().map(|item| (item.job_cluster_key.clone(), item.new_cluster.clone().unwrap_or_default())).collect()
 }
 
 /// Name and value pairs, in either of the words that clients have for them.
@@ -293,23 +328,45 @@ fn seconds(seconds: Option<i64>) -> Option<i64> {
     seconds.filter(|seconds| *seconds > 0).map(|seconds| seconds.saturating_mul(1_000).min(LONGEST_MS))
 }
 
-fn read_task(
-    task: &Value,
-    at: usize,
-    clusters: &BTreeSet<String>,
-    variables: &BTreeMap<String, String>,
-) -> Result<(TaskSettings, Task), Invalid> {
+/// What tasks refer to by name, and share.
+struct Around {
+    /// Clusters by `job_cluster_key`.
+    clusters: BTreeMap<String, Cluster>,
+    variables: BTreeMap<String, String>,
+    /// Packages by `environment_key`.
+    environments: BTreeMap<String, Vec<String>>,
+}
+
+fn read_task(task: &Value, at: usize, around: &Around) -> Result<(TaskSettings, Task), Invalid> {
     let key = task["task_key"].as_str().unwrap_or_default();
     let what = if key.is_empty() { format!("tasks[{at}]") } else { format!("task {key:?}") };
     let raw: RawTask = object(task, &what)?;
     let key = check_key(raw.task_key.as_deref(), &what)?;
-    if let Some(missing) = raw.job_cluster_key.as_ref().filter(|key| !clusters.contains(*key)) {
-        return Err(invalid(format!("{what}: job_cluster_key {missing:?} is not among the job_clusters")));
-    }
-    let work = work(&raw.rest, &what, clusters, variables)?;
-    let wants_cluster = raw.job_cluster_key.is_some() || raw.new_cluster.is_some() || raw.existing_cluster_id.is_some();
+    let cluster = match (&raw.job_cluster_key, &raw.new_cluster, &raw.existing_cluster_id) {
+        (Some(key), ..) => Some(
+            around
+                .clusters
+                .get(key)
+                .cloned()
+                .ok_or_else(|| invalid(format!("{what}: job_cluster_key {key:?} is not among the job_clusters")))?,
+        ),
+        (None, Some(cluster), _) => Some(cluster.clone()),
+        (None, None, Some(_)) => Some(Cluster::default()),
+        (None, None, None) => None,
+    };
+    let environment = match &raw.environment_key {
+        Some(key) => around
+            .environments
+            .get(key)
+            .map(Vec::as_slice)
+            .ok_or_else(|| invalid(format!("{what}: environment_key {key:?} is not among the environments")))?,
+        None => &[],
+    };
+    let libraries = Libraries::read(environment, raw.libraries.as_deref().unwrap_or_default(), &what)?;
+    let work = work(&raw.rest, &what, around)?;
     let of_graph = of_graph(&raw, &key, &work, &what)?;
-    Ok((TaskSettings { key, work, environment_variables: variables.clone(), wants_cluster }, of_graph))
+    let environment_variables = around.variables.clone();
+    Ok((TaskSettings { key, work, environment_variables, cluster, libraries }, of_graph))
 }
 
 fn check_key(key: Option<&str>, what: &str) -> Result<String, Invalid> {
@@ -403,12 +460,7 @@ const KINDS: [&str; 21] = [
     "sql_task",
 ];
 
-fn work(
-    rest: &Map<String, Value>,
-    what: &str,
-    clusters: &BTreeSet<String>,
-    variables: &BTreeMap<String, String>,
-) -> Result<Work, Invalid> {
+fn work(rest: &Map<String, Value>, what: &str, around: &Around) -> Result<Work, Invalid> {
     let given: Vec<&str> =
         KINDS.into_iter().filter(|kind| rest.get(*kind).is_some_and(|value| !value.is_null())).collect();
     let kind = match given.as_slice() {
@@ -422,7 +474,7 @@ fn work(
             let RawCondition { op, left, right } = object(value, &what)?;
             Work::Condition { op, left, right }
         }
-        "for_each_task" => for_each(object(value, &what)?, &what, clusters, variables)?,
+        "for_each_task" => for_each(object(value, &what)?, &what, around)?,
         "run_job_task" => {
             let RawRunJob { job_id, job_parameters } = object(value, &what)?;
             Work::RunJob { job_id, parameters: job_parameters.unwrap_or_default() }
@@ -430,6 +482,18 @@ fn work(
         "spark_python_task" => {
             let RawPython { python_file, parameters } = object(value, &what)?;
             Work::Python { file: python_file, parameters: parameters.unwrap_or_default() }
+        }
+        "python_wheel_task" => {
+            let RawWheel { package_name, entry_point, parameters, named_parameters } = object(value, &what)?;
+            let (parameters, named) = (parameters.unwrap_or_default(), named_parameters.unwrap_or_default());
+            if !parameters.is_empty() && !named.is_empty() {
+                return Err(invalid(format!("{what} has both parameters and named_parameters; it can have one")));
+            }
+            Work::Wheel { package: package_name, entry_point, parameters, named }
+        }
+        "notebook_task" => {
+            let RawNotebook { notebook_path, base_parameters } = object(value, &what)?;
+            Work::Notebook { path: notebook_path, parameters: base_parameters.unwrap_or_default() }
         }
         "spark_submit_task" => {
             let RawSubmit { parameters } = object(value, &what)?;
@@ -444,17 +508,12 @@ fn work(
     })
 }
 
-fn for_each(
-    raw: RawForEach,
-    what: &str,
-    clusters: &BTreeSet<String>,
-    variables: &BTreeMap<String, String>,
-) -> Result<Work, Invalid> {
+fn for_each(raw: RawForEach, what: &str, around: &Around) -> Result<Work, Invalid> {
     let RawForEach { inputs, task, concurrency } = raw;
     if let Some(wrong) = concurrency.filter(|many| !(1..=MOST_CONCURRENT_ITEMS).contains(many)) {
         return Err(invalid(format!("{what}: concurrency must be between 1 and {MOST_CONCURRENT_ITEMS}, not {wrong}")));
     }
-    let (inner, _) = read_task(&task, 0, clusters, variables)?;
+    let (inner, _) = read_task(&task, 0, around)?;
     match inner.work {
         Work::ForEach { .. } => Err(invalid(format!("{what}: a for-each stands in a for-each, which cannot be"))),
         _ => Ok(Work::ForEach { inputs, task: Box::new(inner) }),
@@ -489,6 +548,17 @@ mod tests {
             (job(json!([condition("a b")])), "task \"a b\": a task_key is made of"),
             (job(json!([condition("a"), condition("a")])), "two tasks have the key \"a\""),
             (job(json!([{ "task_key": "a", "condition_task": { "left": 1 } }])), "task \"a\": condition_task: "),
+            (
+                job(
+                    json!([{ "task_key": "a", "environment_key": "x", "spark_python_task": { "python_file": "/a.py" } }]),
+                ),
+                "environment_key \"x\" is not among the environments",
+            ),
+            (
+                job(json!([{ "task_key": "a", "python_wheel_task":
+                    { "package_name": "p", "entry_point": "e", "parameters": ["1"], "named_parameters": { "a": "1" } } }])),
+                "has both parameters and named_parameters",
+            ),
             (with("timeout_seconds", json!("soon")), "the settings: \"soon\" is no whole number"),
             (with("max_concurrent_runs", json!(1001)), "max_concurrent_runs must be between 0 and 1000, not 1001"),
             (with("trigger", json!({ "periodic": { "interval": 1, "unit": "MONTHS" } })), "unknown variant `MONTHS`"),

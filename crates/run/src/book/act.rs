@@ -1,11 +1,16 @@
 //! What a book has done outside, and what it is told of.
 
 use super::rows::Parent;
-use crate::settings::Work;
+use crate::settings::{Cluster, Libraries, Work};
 use crate::states::{Code, End, Outcome};
 use crate::step::Epoch;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+
+/// Environment variable of a program: its task run.
+pub const TASK_RUN_ID: &str = "LAKESCOPE_TASK_RUN_ID";
+/// Property of the Spark applications that it starts: the same.
+pub const TASK_RUN_PROPERTY: &str = "spark.lakescope.taskRunId";
 
 /// Something to do outside, once the rows are on the disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,10 +64,14 @@ pub enum Act {
 pub struct Program {
     /// What it does.
     pub work: Work,
-    /// Whether a Spark session is wanted.
-    pub wants_cluster: bool,
+    /// The cluster that it is to run on.
+    pub cluster: Option<Cluster>,
     /// Variables that it gets.
     pub environment: BTreeMap<String, String>,
+    /// What it needs.
+    pub libraries: Libraries,
+    /// Values that tasks of its run have set so far, by their keys.
+    pub values: BTreeMap<String, Map<String, Value>>,
 }
 
 /// How a piece of work ended, with what people want to know of it.
@@ -74,18 +83,28 @@ pub struct Finished {
     pub error: Option<String>,
     /// The stack.
     pub trace: Option<String>,
+    /// What a notebook exits with.
+    pub result: Option<String>,
+    /// The values that it has set for other tasks.
+    pub values: Map<String, Value>,
 }
 
 impl Finished {
     /// Ended like this, and nothing else is known.
     #[must_use]
     pub fn of(end: End) -> Self {
-        Self { end, error: None, trace: None }
+        Self { end, error: None, trace: None, result: None, values: Map::new() }
     }
 
-    pub(super) fn invalid(error: impl ToString) -> Self {
-        let end = End::of(Outcome::Failed, Code::InvalidRunConfiguration);
-        Self { end, error: Some(error.to_string()), trace: None }
+    /// Ended like this, because of that.
+    #[must_use]
+    pub fn because(end: End, error: impl Into<String>) -> Self {
+        Self { error: Some(error.into()), ..Self::of(end) }
+    }
+
+    /// It could not be begun: its definition asks for what cannot be.
+    pub(crate) fn invalid(error: impl ToString) -> Self {
+        Self::because(End::of(Outcome::Failed, Code::InvalidRunConfiguration), error.to_string())
     }
 }
 

@@ -440,6 +440,9 @@ impl Active {
         let Some(row) = self.shift(id, end.life_cycle, now_ms) else { return };
         row.end(end, now_ms);
         row.row.work = None;
+        if let Some(Finished { result, values, .. }) = finished {
+            (row.detail.result, row.detail.values) = (result.clone(), values.clone());
+        }
         // What a program says when it is stopped is not why it ended; nor is there a why when all is well.
         let is_told = !matches!(end.outcome, Some(Outcome::Success | Outcome::TimedOut | Outcome::Canceled));
         if let Some(Finished { error, trace, .. }) = finished.filter(|_| is_told) {

@@ -87,7 +87,10 @@ impl Known<'_> {
                 row.row.result.as_ref().map_or_else(not_over, |result| Value::Is(result.to_lowercase()))
             }
             ["error_code"] => row.row.code.clone().map_or_else(not_over, Value::Is),
-            ["values", name] => Value::None(format!("task {key:?} has set no value {name:?}")),
+            ["values", name] => match row.detail.values.get(*name) {
+                Some(value) => Value::Is(text(value)),
+                None => Value::None(format!("task {key:?} has set no value {name:?}")),
+            },
             _ => {
                 let known = ["result_state", "error_code", "values", "run_id", "execution_count"];
                 Value::Unknown(hint(path.first().unwrap_or(&""), known))

@@ -90,6 +90,12 @@ pub struct Detail {
     /// Its stack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_trace: Option<String>,
+    /// What a notebook exited with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The values that it set for other tasks.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub values: Map<String, Value>,
 }
 
 /// A task run in memory.

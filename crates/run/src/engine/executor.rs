@@ -1,14 +1,13 @@
 //! Programs of tasks: started, waited for and stopped, each by a task of its own.
 
-use super::{Message, Options, attempt, trouble};
+use super::{Message, Options, attempt, program, trouble};
 use crate::book::{Finished, Program};
 use crate::local::{self, Handle, How, Observed, Process, logs};
-use crate::settings::Work;
-use crate::states::{Code, End, Outcome};
+use crate::states::{Code, End};
 use crate::step::Epoch;
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
@@ -158,12 +157,9 @@ impl Piece {
 
     /// Starts the program; the inner error says why it cannot be.
     async fn start(&self) -> io::Result<Result<(), Finished>> {
-        let launch = match launch(&self.program, &self.executor.options, self.handle.epoch) {
+        let launch = match program::launch(&self.program, &self.executor.options, &self.handle) {
             Ok(launch) => launch,
-            Err(why) => {
-                let end = End::of(Outcome::Failed, Code::InvalidRunConfiguration);
-                return Ok(Err(Finished { end, error: Some(why), trace: None }));
-            }
+            Err(why) => return Ok(Err(Finished::invalid(why))),
         };
         self.executor.tell(Message::Launched { run_id: self.run_id, epoch: self.handle.epoch }).await;
         for tried in 1.. {
@@ -192,18 +188,28 @@ impl Piece {
     }
 
     async fn finished(&self, end: End, how: How) -> io::Result<Finished> {
-        if end == End::SUCCESS {
-            return Ok(Finished::of(end));
-        }
-        let code = match how {
-            How::Failed(why) => return Ok(Finished { end, error: Some(why), trace: None }),
-            How::Code(code) => format!("exit code {code}"),
-            How::Signal(signal) => format!("signal {signal}"),
+        let dir = self.handle.dir.clone();
+        let left = blocking(move || Ok(program::left_behind(&dir))).await?;
+        let finished = match (end == End::SUCCESS, how) {
+            (true, _) => Finished::of(end),
+            (_, How::Failed(why) | How::NoPackages(why)) => Finished::because(end, why),
+            (_, How::Code(code)) => self.failed(end, format!("exit code {code}")).await,
+            (_, How::Signal(signal)) => self.failed(end, format!("signal {signal}")).await,
         };
+        Ok(match left {
+            Ok((values, result)) => Finished { values, result, ..finished },
+            // What it says of its values is wrong, so nobody may go on with them.
+            Err(why) if end == End::SUCCESS => Finished::because(End::FAILED, why),
+            Err(_) => finished,
+        })
+    }
+
+    /// What went wrong, by the last that it wrote, or else how it ended.
+    async fn failed(&self, end: End, how: String) -> Finished {
         let dir = self.handle.dir.clone();
         let stderr = blocking(move || last_of(&dir)).await.unwrap_or_default();
-        let (error, trace) = trouble::find(&stderr).unwrap_or((code, None));
-        Ok(Finished { end, error: Some(error), trace })
+        let (error, trace) = trouble::find(&stderr).unwrap_or((how, None));
+        Finished { trace, ..Finished::because(end, error) }
     }
 }
 
@@ -218,7 +224,7 @@ fn watched(process: Process) -> io::Result<AsyncFd<Process>> {
 }
 
 fn lost(why: String) -> Finished {
-    Finished { end: End::internal_error(Code::InternalError), error: Some(why), trace: None }
+    Finished::because(End::internal_error(Code::InternalError), why)
 }
 
 fn is_short_of_room(error: &io::Error) -> bool {
@@ -242,103 +248,4 @@ fn last_of(dir: &Path) -> io::Result<String> {
 
 async fn blocking<R: Send + 'static>(work: impl FnOnce() -> io::Result<R> + Send + 'static) -> io::Result<R> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
-}
-
-/// What is started for a task.
-fn launch(program: &Program, options: &Options, epoch: Epoch) -> Result<local::Launch, String> {
-    let (command, arguments, folder) = match &program.work {
-        Work::Python { file, parameters } => {
-            let file = local_file(file)?;
-            let folder = file.parent().map(Path::to_owned);
-            let arguments = [file.display().to_string()].into_iter().chain(parameters.iter().cloned());
-            match program.wants_cluster {
-                true => (spark_submit(options), with_master(options, arguments.collect()), folder),
-                false => (options.python.clone(), arguments.collect(), folder),
-            }
-        }
-        Work::SparkSubmit { parameters } => (spark_submit(options), with_master(options, parameters.clone()), None),
-        Work::SparkJar { jar, main_class, parameters } => {
-            let words = ["--class".to_owned(), main_class.clone(), jar.clone()];
-            let arguments = words.into_iter().chain(parameters.iter().cloned()).collect();
-            (spark_submit(options), with_master(options, arguments), None)
-        }
-        other => return Err(format!("{other:?} is no program")),
-    };
-    let mut environment = options.environment.clone();
-    // Lines come as they are written, not when a buffer is full.
-    environment.insert("PYTHONUNBUFFERED".to_owned(), "1".to_owned());
-    environment.extend(program.environment.clone());
-    let folder = folder.unwrap_or_else(|| options.attempts.clone());
-    let folder = std::path::absolute(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(local::Launch { epoch, program: command, arguments, environment, folder, ..local::Launch::default() })
-}
-
-fn spark_submit(options: &Options) -> String {
-    match &options.spark_home {
-        Some(home) => home.join("bin/spark-submit").display().to_string(),
-        None => "spark-submit".to_owned(),
-    }
-}
-
-/// A master that the task itself names wins.
-fn with_master(options: &Options, arguments: Vec<String>) -> Vec<String> {
-    let names_one = arguments.iter().any(|argument| argument == "--master" || argument.starts_with("--master="));
-    match &options.spark_master {
-        Some(master) if !names_one => ["--master".to_owned(), master.clone()].into_iter().chain(arguments).collect(),
-        _ => arguments,
-    }
-}
-
-/// A file of this machine, by its path or `file:` URL.
-fn local_file(file: &str) -> Result<PathBuf, String> {
-    let path = file.strip_prefix("file:").map_or(file, |path| path.strip_prefix("//").unwrap_or(path));
-    let path = Path::new(path);
-    if path.is_relative() || file.contains("://") && !file.starts_with("file:") {
-        return Err(format!("{file:?} is no file of this machine; give its whole path, such as /jobs/load.py"));
-    }
-    match path.is_file() {
-        true => Ok(path.to_owned()),
-        false => Err(format!("there is no file {}; is it on the machine that runs the server?", path.display())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_are_named_by_their_whole_path() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let path = file.path().display().to_string();
-        for name in [path.clone(), format!("file:{path}"), format!("file://{path}")] {
-            assert_eq!(local_file(&name).as_deref(), Ok(file.path()), "{name}");
-        }
-        for (name, why) in
-            [("load.py", "is no file of"), ("s3://b/load.py", "is no file of"), ("/no/such.py", "there is no")]
-        {
-            assert!(local_file(name).unwrap_err().contains(why), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_master_is_added_unless_one_is_named() {
-        let options = Options { spark_master: Some("local[2]".to_owned()), ..options() };
-        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-        assert_eq!(with_master(&options, words(&["a.py"])), ["--master", "local[2]", "a.py"]);
-        assert_eq!(with_master(&options, words(&["--master", "yarn", "a.py"])), ["--master", "yarn", "a.py"]);
-        assert_eq!(with_master(&super::tests::options(), words(&["a.py"])), ["a.py"]);
-    }
-
-    fn options() -> Options {
-        Options {
-            attempts: PathBuf::from("/attempts"),
-            shim: PathBuf::from("/proc/self/exe"),
-            slots: 1,
-            python: "python3".to_owned(),
-            spark_home: None,
-            spark_master: None,
-            grace: Duration::from_secs(1),
-            environment: std::collections::BTreeMap::new(),
-        }
-    }
 }

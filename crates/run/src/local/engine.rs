@@ -71,6 +71,9 @@ pub fn launch(shim: &Path, dir: &Path, launch: &Launch) -> io::Result<Handle> {
     if is_started(&handle)? {
         return Ok(handle);
     }
+    for (name, text) in &launch.files {
+        files::write_text(&handle.dir, name, text).map_err(|e| files::unwritten(&e, &handle.dir, name))?;
+    }
     write_launch(&handle, launch)?;
     let until = Instant::now() + ANSWER;
     while !start_shim(shim, &handle, &launch.secrets)? && !await_other(&handle, until)? {}

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 pub(super) const LAUNCH: &str = "launch.json";
 pub(super) const STARTED: &str = "started.json";
 pub(super) const EXIT: &str = "exit.json";
+pub(super) const NOT_RUN: &str = "not-run.json";
 pub(super) const STOPPED: &str = "stopped.json";
 pub(super) const CONTROL: &str = "control";
 
@@ -49,6 +50,11 @@ pub(super) fn write_file(dir: &Path, name: &str, value: &impl Serialize) -> io::
     file.write_all(&serde_json::to_vec(value)?)?;
     file.sync_data()?;
     fs::rename(&draft, dir.join(name))
+}
+
+/// A text for the program, which comes to the disk when it may.
+pub(super) fn write_text(dir: &Path, name: &str, text: &str) -> io::Result<()> {
+    create(&dir.join(name))?.write_all(text.as_bytes())
 }
 
 pub(super) fn unwritten(error: &io::Error, dir: &Path, name: &str) -> io::Error {

@@ -1,5 +1,6 @@
 //! What is told between engine and shim.
 
+use super::packages::Packages;
 use super::process::{Boot, Identity};
 use crate::step::Epoch;
 use crate::{Code, End};
@@ -26,6 +27,12 @@ pub struct Launch {
     pub environment: BTreeMap<String, String>,
     /// Where it runs, absolute.
     pub folder: PathBuf,
+    /// Small files that stand in the attempt folder when it starts, by name.
+    #[serde(default, skip_serializing)]
+    pub files: BTreeMap<String, String>,
+    /// Python packages that it needs; its `PATH` begins with their environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packages: Option<Packages>,
     /// Bounds of output and time.
     pub limits: Limits,
     /// Handed to the shim in memory, never written to the disk.
@@ -124,6 +131,7 @@ impl Exit {
             How::Code(0) => End::SUCCESS,
             How::Code(_) | How::Signal(_) => End::FAILED,
             How::Failed(_) => End::of(crate::Outcome::Failed, Code::InvalidRunConfiguration),
+            How::NoPackages(_) => End::internal_error(Code::LibraryInstallationError),
         }
     }
 }
@@ -138,6 +146,8 @@ pub enum How {
     Signal(i32),
     /// It could not be run; the message says why.
     Failed(String),
+    /// Packages that it needs could not be installed; the message says why.
+    NoPackages(String),
 }
 
 /// What a program took.

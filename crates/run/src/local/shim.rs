@@ -1,6 +1,6 @@
 //! The process between engine and task. It starts the task, keeps its output and records its end.
 
-use super::files::{self, CONTROL, EXIT, LAUNCH, MAKE_ROOM, Reserved, STARTED, STOPPED, about};
+use super::files::{self, CONTROL, EXIT, LAUNCH, MAKE_ROOM, NOT_RUN, Reserved, STARTED, STOPPED, about};
 use super::gate::{self, GATE};
 use super::output::Output;
 use super::process::{Boot, Identity};
@@ -172,6 +172,10 @@ impl Attempt {
         if let Some(message) = failure {
             pumped.how = How::Failed(shortened(message));
         }
+        // A stop is told as what it was.
+        if let (How::Code(_), Some(how)) = (&pumped.how, files::read(&self.dir, NOT_RUN)?) {
+            pumped.how = how;
+        }
         // It goes before the result comes, so that a copy of a finished attempt holds no pipe.
         let _ = fs::remove_file(self.dir.join(CONTROL));
         self.result.fill(&exit(self.launch.epoch, task.started_ms, pumped)?)
@@ -267,7 +271,8 @@ fn usage() -> io::Result<Usage> {
     })
 }
 
-fn shortened(mut message: String) -> String {
+/// A message that fits the room for it.
+pub(super) fn shortened(mut message: String) -> String {
     message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
     message
 }

@@ -1,6 +1,6 @@
 //! The forms in which a definition comes, read as leniently as clients need it.
 
-use super::{Invalid, LONGEST_MS};
+use super::{Cluster, Invalid, LONGEST_MS};
 use crate::condition::Operator;
 use crate::graph::RunIf;
 use serde::de::{DeserializeOwned, Error as _};
@@ -25,6 +25,8 @@ pub(super) struct Raw {
     pub(super) continuous: Option<Value>,
     pub(super) trigger: Option<RawTrigger>,
     pub(super) environment_variables: Option<Vec<Value>>,
+    pub(super) environments: Option<Vec<Value>>,
+    pub(super) job_clusters: Option<Vec<RawCluster>>,
 }
 
 #[derive(Deserialize)]
@@ -95,6 +97,12 @@ impl Periodic {
 }
 
 #[derive(Deserialize)]
+pub(super) struct RawCluster {
+    pub(super) job_cluster_key: String,
+    pub(super) new_cluster: Option<Cluster>,
+}
+
+#[derive(Deserialize)]
 pub(super) struct RawTask {
     pub(super) task_key: Option<String>,
     pub(super) depends_on: Option<Vec<RawDependency>>,
@@ -108,8 +116,10 @@ pub(super) struct RawTask {
     #[serde(default, deserialize_with = "number")]
     pub(super) timeout_seconds: Option<i64>,
     pub(super) job_cluster_key: Option<String>,
-    pub(super) new_cluster: Option<Value>,
+    pub(super) new_cluster: Option<Cluster>,
     pub(super) existing_cluster_id: Option<String>,
+    pub(super) environment_key: Option<String>,
+    pub(super) libraries: Option<Vec<Value>>,
     #[serde(flatten)]
     pub(super) rest: Map<String, Value>,
 }
@@ -146,6 +156,20 @@ pub(super) struct RawRunJob {
 pub(super) struct RawPython {
     pub(super) python_file: String,
     pub(super) parameters: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawWheel {
+    pub(super) package_name: String,
+    pub(super) entry_point: String,
+    pub(super) parameters: Option<Vec<String>>,
+    pub(super) named_parameters: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawNotebook {
+    pub(super) notebook_path: String,
+    pub(super) base_parameters: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Deserialize)]

@@ -33,8 +33,10 @@ impl World {
             shim: env!("CARGO_BIN_EXE_run-shim").into(),
             slots: 32,
             python: "/bin/sh".to_owned(),
+            environments: self.folder.path().join("environments"),
             spark_home: None,
             spark_master: None,
+            event_logs: None,
             grace: Duration::from_secs(1),
             environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
         };
@@ -195,7 +197,7 @@ fn what_cannot_be_run_says_why() {
             { "python_file": world.path().join("none.py") } });
         let misspelt = json!({ "task_key": "misspelt", "condition_task":
             { "left": "{{job.parameters.dya}}", "op": "EQUAL_TO", "right": "1" } });
-        let unknown = json!({ "task_key": "unknown", "max_retries": -1, "notebook_task": { "notebook_path": "/x" } });
+        let unknown = json!({ "task_key": "unknown", "max_retries": -1, "dashboard_task": { "dashboard_id": "1" } });
         let nobody = json!({ "task_key": "nobody", "run_job_task": { "job_id": 4_711 } });
         let mut job = job(vec![missing, misspelt, unknown, nobody]);
         job.insert("parameters".to_owned(), json!([{ "name": "day", "default": "1" }]));
@@ -205,7 +207,7 @@ fn what_cannot_be_run_says_why() {
         for (task, why) in store.jobs().task_runs(run_id).await.unwrap().iter().zip([
             "there is no file",
             "{{job.parameters.dya}} is no reference; did you mean day?",
-            "lakescope cannot run a notebook_task",
+            "lakescope cannot run a dashboard_task",
             "Job 4711 does not exist.",
         ]) {
             let told = (task.result.as_deref(), task.code.as_deref());

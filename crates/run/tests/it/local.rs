@@ -5,6 +5,7 @@ mod cost;
 mod crash;
 mod fault;
 mod output;
+mod packages;
 mod stop;
 
 use run::local::{self, Exit, Handle, How, Launch, Limits, Observed, Secret};
@@ -28,8 +29,7 @@ fn script(folder: &Path, text: &str) -> Launch {
         arguments: vec!["-c".into(), text.into(), "sh".into(), folder.to_str().unwrap().into()],
         environment: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
         folder: folder.to_owned(),
-        limits: Limits::default(),
-        secrets: Vec::new(),
+        ..Launch::default()
     }
 }
 

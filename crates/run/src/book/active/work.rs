@@ -1,7 +1,7 @@
 //! What a task comes to when it starts: its references resolved, the parameters that it was given.
 
 use super::Active;
-use crate::book::act::{Act, Finished, Program};
+use crate::book::act::{Act, Finished, Program, TASK_RUN_ID};
 use crate::book::known::{Known, text};
 use crate::book::rows::Parent;
 use crate::condition;
@@ -108,6 +108,22 @@ impl Active {
             Work::Python { file, parameters } => {
                 Work::Python { parameters: all("python_params", parameters)?, file: one(file)? }
             }
+            Work::Wheel { package, entry_point, parameters, named } if named.is_empty() => Work::Wheel {
+                package: package.clone(),
+                entry_point: entry_point.clone(),
+                parameters: all("python_params", parameters)?,
+                named: BTreeMap::new(),
+            },
+            Work::Wheel { package, entry_point, named, .. } => Work::Wheel {
+                package: package.clone(),
+                entry_point: entry_point.clone(),
+                parameters: Vec::new(),
+                named: self.by_name("named_parameters", "python_named_params", named, one, resolved)?,
+            },
+            Work::Notebook { path, parameters } => Work::Notebook {
+                path: one(path)?,
+                parameters: self.by_name("base_parameters", "notebook_params", parameters, one, resolved)?,
+            },
             Work::SparkSubmit { parameters } => {
                 Work::SparkSubmit { parameters: all("spark_submit_params", parameters)? }
             }
@@ -120,6 +136,33 @@ impl Active {
         })
     }
 
+    /// Parameters of a kind that has them by name: those of the task, then what the run was given for
+    /// this kind, then those of the job, which win.
+    fn by_name(
+        &self,
+        field: &str,
+        kind: &str,
+        own: &BTreeMap<String, String>,
+        one: &impl Fn(&str) -> Result<String, Finished>,
+        resolved: &mut Map<String, Value>,
+    ) -> Result<BTreeMap<String, String>, Finished> {
+        let mut all = own.clone();
+        let given = self.overriding().get(kind).and_then(Value::as_object);
+        all.extend(given.into_iter().flatten().map(|(name, value)| (name.clone(), text(value))));
+        all.extend(self.parameter_names().filter_map(|name| Some((name.to_owned(), self.parameter(name)?))));
+        let all = all.into_iter().map(|(name, value)| Ok((name, one(&value)?)));
+        let all: BTreeMap<String, String> = all.collect::<Result<_, Finished>>()?;
+        resolved.insert(field.to_owned(), json!(all));
+        Ok(all)
+    }
+
+    /// What tasks have set for others so far, by their keys.
+    fn values(&self) -> BTreeMap<String, Map<String, Value>> {
+        let rows = (0..self.settings.tasks.len()).filter_map(|task| self.current(task));
+        let with_values = rows.filter(|row| !row.detail.values.is_empty());
+        with_values.map(|row| (row.row.task_key.clone(), row.detail.values.clone())).collect()
+    }
+
     fn overriding(&self) -> &Map<String, Value> {
         let of_repair = self.rounds.last().map(|round| &round.overriding).filter(|given| !given.is_empty());
         of_repair.unwrap_or(&self.about.overriding)
@@ -127,10 +170,11 @@ impl Active {
 
     fn program(&self, settings: &TaskSettings, work: Work, id: i64, epoch: Epoch) -> Act {
         let mut environment = settings.environment_variables.clone();
-        let about = [("JOB_ID", self.job_id), ("RUN_ID", self.run_id), ("TASK_RUN_ID", id)];
-        environment.extend(about.map(|(name, value)| (format!("LAKESCOPE_{name}"), value.to_string())));
+        let about = [("LAKESCOPE_JOB_ID", self.job_id), ("LAKESCOPE_RUN_ID", self.run_id), (TASK_RUN_ID, id)];
+        environment.extend(about.map(|(name, value)| (name.to_owned(), value.to_string())));
         environment.insert("LAKESCOPE_TASK_KEY".to_owned(), settings.key.clone());
-        let program = Program { work, wants_cluster: settings.wants_cluster, environment };
+        let (cluster, libraries) = (settings.cluster.clone(), settings.libraries.clone());
+        let program = Program { work, cluster, environment, libraries, values: self.values() };
         Act::Launch { run_id: self.run_id, task_run_id: id, epoch, program }
     }
 

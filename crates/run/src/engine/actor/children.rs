@@ -2,7 +2,7 @@
 
 use super::{AFTER_FAILURE, Actor, Origin, Refusal, RunNow};
 use crate::book::{Act, Finished, Parent};
-use crate::states::{Code, End, Outcome};
+use crate::states::End;
 use crate::step::Input;
 use std::collections::BTreeMap;
 
@@ -18,10 +18,7 @@ impl Actor {
                 tokio::time::sleep(AFTER_FAILURE).await;
                 self.later.push_back(Act::RunJob { parent, job_id, parameters });
             }
-            Err(refusal) => {
-                let end = End::of(Outcome::Failed, Code::InvalidRunConfiguration);
-                self.child_ended(parent, Finished { end, error: Some(refusal.to_string()), trace: None });
-            }
+            Err(refusal) => self.child_ended(parent, Finished::invalid(refusal)),
         }
     }
 
@@ -62,11 +59,11 @@ impl Actor {
         // One that was skipped just now is not written yet.
         let Some(row) = self.jobs.run(child).await? else {
             let error = "the run of the other job was skipped: as many of its runs are active as may be";
-            return Ok(Finished { end: End::FAILED, error: Some(error.to_owned()), trace: None });
+            return Ok(Finished::because(End::FAILED, error));
         };
         Ok(match row.state.result.as_deref() {
             Some("SUCCESS" | "SUCCESS_WITH_FAILURES") => Finished::of(End::SUCCESS),
-            _ => Finished { end: End::FAILED, error: Some(row.state.message), trace: None },
+            _ => Finished::because(End::FAILED, row.state.message),
         })
     }
 }
