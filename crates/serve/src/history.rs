@@ -37,6 +37,9 @@ pub struct Listed {
     pub verdict: Verdict,
     /// What it used.
     pub usage: Usage,
+    /// The task run of a job that it was started by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_run_id: Option<i64>,
 }
 
 /// A diagnosis in one row.
@@ -107,7 +110,14 @@ impl Listed {
             in_progress: app.log.in_progress,
             verdict: Verdict::of(opened),
             usage: Usage::of(opened),
+            task_run_id: app.environment.spark.get(run::book::TASK_RUN_PROPERTY).and_then(|id| id.parse().ok()),
         }
+    }
+
+    /// Path of its page.
+    #[must_use]
+    pub fn page(&self) -> String {
+        page(&self.id, self.attempt.as_deref())
     }
 
     /// Whether it runs: its log says so and has been written lately. The log of an application that
@@ -122,6 +132,14 @@ impl Listed {
     pub fn wall_ms(&self) -> i64 {
         (self.ended_ms.unwrap_or(self.last_event_ms) - self.started_ms).max(0)
     }
+}
+
+/// Path of the page of an attempt. Ids come from logs, where anything may stand.
+pub(crate) fn page(id: &str, attempt: Option<&str>) -> String {
+    let safe = |b: u8| b.is_ascii_alphanumeric() || b"-_.~".contains(&b);
+    let encoded = |b: u8| if safe(b) { char::from(b).to_string() } else { format!("%{b:02X}") };
+    let segment = |text: &str| format!("/{}", text.bytes().map(encoded).collect::<String>());
+    format!("/applications{}{}", segment(id), attempt.map(segment).unwrap_or_default())
 }
 
 impl Verdict {

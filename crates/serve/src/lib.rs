@@ -124,7 +124,8 @@ pub fn router(app: App) -> Router {
     let few_uploads = middleware::from_fn_with_state(busy::Uploads::default(), busy::uploads);
     let kept = middleware::from_fn_with_state(answers::Answers::new(Arc::clone(&app.history)), answers::of);
     #[cfg(target_os = "linux")]
-    let jobs = app.workspace.map_or_else(jobs_api::none, jobs_api::router);
+    let jobs =
+        app.workspace.map_or_else(jobs_api::none, |workspace| jobs_api::router(workspace, Arc::clone(&app.history)));
     #[cfg(not(target_os = "linux"))]
     let jobs = Router::new();
     let pages_api = api::router().layer(few_uploads).layer(middleware::map_response(busy::retry_after));

@@ -10,7 +10,7 @@ use crate::traces::Traces;
 use ::serve::{App, Door, History, Limits};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,6 +93,10 @@ pub struct Tasks {
     /// Master of tasks that ask for a cluster [default: that of Spark's own settings].
     #[arg(long, value_name = "URL", env = "LAKESCOPE_SPARK_MASTER")]
     pub spark_master: Option<String>,
+    /// Folder in which Spark applications of tasks write their event logs, unless their settings say
+    /// where; it is looked at like the sources [default: event-logs in the data directory].
+    #[arg(long, value_name = "FOLDER", env = "LAKESCOPE_EVENT_LOGS")]
+    pub event_logs: Option<PathBuf>,
     /// Seconds that a task which is to stop may take for it before it is killed.
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub stop_grace: u64,
@@ -174,9 +178,11 @@ fn log_to_standard_error(format: LogFormat, traces: Option<&Traces>) {
     let _ = tracing_subscriber::registry().with(log.with_filter(filter)).with(traces.map(Traces::layer)).try_init();
 }
 
-async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, global: &Global) -> Result<ExitCode> {
+async fn serve(mut sources: Vec<Source>, config: diagnose::Config, args: &Args, global: &Global) -> Result<ExitCode> {
     let bounds = &args.bounds;
     let dir = args.data.dir()?;
+    let event_logs = args.tasks.jobs.then(|| event_logs(&args.tasks, &dir)).transpose()?;
+    sources.extend(event_logs.as_deref().map(|folder| Source::open(&folder.display().to_string())).transpose()?);
     let kept = store::Settings { max_bytes: bounds.max_store.unsigned_abs(), reader: ingest::reader(&config) };
     let store = Arc::new(Store::open(&dir, kept).await.context("cannot keep what is read")?);
     let door = door(args, store.accounts()).await?;
@@ -209,7 +215,7 @@ async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, glob
         limits,
         #[cfg(target_os = "linux")]
         workspace: match args.tasks.jobs {
-            true => Some(crate::duties::jobs::workspace(&store, &args.tasks).await?),
+            true => Some(crate::duties::jobs::workspace(&store, &args.tasks, event_logs).await?),
             false => None,
         },
     });
@@ -219,6 +225,13 @@ async fn serve(sources: Vec<Source>, config: diagnose::Config, args: &Args, glob
     }
     watching.abort();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where Spark applications of tasks write their event logs; made where it is missing.
+fn event_logs(tasks: &Tasks, dir: &Path) -> Result<PathBuf> {
+    let folder = tasks.event_logs.clone().unwrap_or_else(|| dir.join("event-logs"));
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::path::absolute(&folder).with_context(|| format!("cannot find {}", folder.display()))
 }
 
 /// Requests that are under way when the server is stopped may end; live updates and slow clients,

@@ -493,9 +493,8 @@ fn safe_name(name: &str, n: usize) -> String {
 }
 
 fn row(listed: &Listed) -> Row {
-    let attempt = listed.attempt.as_ref().map(|a| format!("/{}", segment(a))).unwrap_or_default();
     Row {
-        link: format!("/plain/applications/{}{attempt}", segment(&listed.id)),
+        link: format!("/plain{}", listed.page()),
         name: if listed.name.is_empty() { listed.id.clone() } else { listed.name.clone() },
         id: listed.id.clone(),
         user: listed.user.clone(),
@@ -505,12 +504,6 @@ fn row(listed: &Listed) -> Row {
         severity: listed.verdict.severity,
         sentence: listed.verdict.sentence.clone(),
     }
-}
-
-/// A segment of a path: an id comes from a log, where anything may stand.
-fn segment(text: &str) -> String {
-    let safe = |b: u8| b.is_ascii_alphanumeric() || b"-_.~".contains(&b);
-    text.bytes().map(|b| if safe(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
 impl History for Ingest {

@@ -11,7 +11,7 @@ use store::Store;
 
 /// Variables of the server that tasks get, by name or, with a `*`, by how it begins. Others may hold
 /// secrets that are none of theirs.
-const PASSED_ON: [&str; 19] = [
+const PASSED_ON: [&str; 21] = [
     "PATH",
     "HOME",
     "USER",
@@ -27,6 +27,8 @@ const PASSED_ON: [&str; 19] = [
     "PYSPARK_*",
     "PYTHON*",
     "HADOOP_*",
+    "PIP_*",
+    "UV_*",
     "VIRTUAL_ENV",
     "LD_LIBRARY_PATH",
     "SSL_CERT_FILE",
@@ -34,15 +36,17 @@ const PASSED_ON: [&str; 19] = [
 ];
 
 /// Starts the engine; runs that were active go on.
-pub async fn workspace(store: &Store, tasks: &Tasks) -> Result<Workspace> {
+pub async fn workspace(store: &Store, tasks: &Tasks, event_logs: Option<PathBuf>) -> Result<Workspace> {
     let options = Options {
         attempts: store.dir().join("attempts"),
         // This program, also after its file was replaced.
         shim: PathBuf::from("/proc/self/exe"),
         slots: usize::from(tasks.task_slots),
         python: tasks.python.clone(),
+        environments: store.dir().join("environments"),
         spark_home: tasks.spark_home.clone(),
         spark_master: tasks.spark_master.clone(),
+        event_logs: event_logs.filter(|_| !says_where(tasks.spark_home.as_deref())),
         grace: Duration::from_secs(tasks.stop_grace),
         environment: environment(std::env::vars_os().filter_map(|(name, value)| {
             // What is no text cannot be written down for the task.
@@ -51,6 +55,14 @@ pub async fn workspace(store: &Store, tasks: &Tasks) -> Result<Workspace> {
     };
     let engine = Engine::start(store.jobs(), options).await.context("cannot start the job engine")?;
     Ok(Workspace { engine, jobs: store.jobs(), id: workspace_id(store.dir()) })
+}
+
+/// Whether Spark's own settings say where event logs go: they stay in force.
+fn says_where(spark_home: Option<&Path>) -> bool {
+    let set = std::env::var_os("SPARK_CONF_DIR").map(PathBuf::from);
+    let Some(folder) = set.or_else(|| Some(spark_home?.join("conf"))) else { return false };
+    let defaults = std::fs::read_to_string(folder.join("spark-defaults.conf")).unwrap_or_default();
+    defaults.lines().any(|line| line.trim_start().starts_with("spark.eventLog.dir"))
 }
 
 fn environment(all: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {

@@ -74,9 +74,7 @@ pub(super) async fn add(
     audited(outcome).await.map_err(|why| Failure::internal(&why))?;
     match added {
         Ok((id, attempt)) => {
-            let segment = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-            let attempt_path = attempt.as_deref().map(|a| format!("/{}", segment(a))).unwrap_or_default();
-            let link = format!("/applications/{}{attempt_path}", segment(&id).replace('+', "%20"));
+            let link = crate::history::page(&id, attempt.as_deref());
             Ok((StatusCode::CREATED, Json(Taken { id, attempt, link })).into_response())
         }
         Err(Added::Refused(why)) => Err(Failure::bad_request(why, "hand over an event log as Spark wrote it")),

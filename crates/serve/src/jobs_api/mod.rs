@@ -16,6 +16,7 @@ mod workspace;
 
 pub(crate) use errors::{ApiError, refusal};
 
+use crate::History;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
@@ -52,7 +53,7 @@ pub(crate) fn is_of(path: &str) -> bool {
     ["/api/2.0", "/api/2.1", "/api/2.2"].iter().any(|prefix| path.starts_with(prefix))
 }
 
-pub(crate) fn router(workspace: Workspace) -> Router {
+pub(crate) fn router(workspace: Workspace, history: Arc<dyn History>) -> Router {
     let id = HeaderValue::from(workspace.id);
     let workspace = Arc::new(workspace);
     let of_version = |version| of_version().layer(Extension(Version(version)));
@@ -63,6 +64,7 @@ pub(crate) fn router(workspace: Workspace) -> Router {
         .route("/.well-known/databricks-config", get(workspace::discovery))
         .route("/oidc/{*path}", get(workspace::no_oidc))
         .with_state(workspace)
+        .layer(Extension(history))
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(middleware::map_response(move |mut response: Response| {
             response.headers_mut().insert(HeaderName::from_static("x-databricks-org-id"), id.clone());
@@ -89,6 +91,7 @@ fn of_version() -> Router<Arc<Workspace>> {
         .route("/jobs/runs/get", get(runs::show))
         .route("/jobs/runs/list", get(runs::list))
         .route("/jobs/runs/get-output", get(output::show))
+        .route("/jobs/runs/export", get(output::export))
         .route("/jobs/runs/repair", post(runs::repair))
         .route("/jobs/runs/cancel", post(runs::cancel))
         .route("/jobs/runs/cancel-all", post(runs::cancel_all))

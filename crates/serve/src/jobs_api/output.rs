@@ -4,16 +4,18 @@ use super::asked::Query;
 use super::runs_json::{Shown, detail, of_task_run};
 use super::{Answer, ApiError, Shared, Workspace};
 use crate::clock::now_ms;
-use axum::Json;
+use crate::history::{History, Listed};
 use axum::extract::State;
+use axum::{Extension, Json};
 use run::Outcome;
 use run::book::About;
 use run::local::logs::{self, Stream};
-use run::settings::Settings;
+use run::settings::{Settings, Work};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use store::jobs::{Run, TaskRun};
 
 /// Bytes of the longest `logs`: the last ones.
@@ -21,7 +23,14 @@ const LOG_BYTES: u64 = 5 << 20;
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
-pub(super) async fn show(State(workspace): Shared, query: Query) -> Answer {
+/// Bytes of the largest notebook that is given out as a page.
+const PAGE_BYTES: u64 = 32 << 20;
+
+pub(super) async fn show(
+    State(workspace): Shared,
+    Extension(history): Extension<Arc<dyn History>>,
+    query: Query,
+) -> Answer {
     let run_id = query.id("run_id")?;
     let (run, task, all) = asked(&workspace, run_id).await?;
     let shown = Shown { base: query.base(), now_ms: now_ms(), history: false, resolved: false };
@@ -32,6 +41,15 @@ pub(super) async fn show(State(workspace): Shared, query: Query) -> Answer {
     answer.extend(detail.error.map(|error| ("error".to_owned(), error.into())));
     answer.extend(detail.error_trace.map(|trace| ("error_trace".to_owned(), trace.into())));
     answer.extend(detail.child_run_id.map(|child| ("run_job_output".to_owned(), json!({ "run_id": child }))));
+    answer.extend(detail.result.map(|result| {
+        // The engine keeps so many bytes of it.
+        let truncated = result.len() >= LOG_BYTES as usize;
+        ("notebook_output".to_owned(), json!({ "result": result, "truncated": truncated }))
+    }));
+    let applications = applications(history.as_ref(), task.task_run_id, query.base());
+    if !applications.is_empty() {
+        answer.insert("spark_applications".to_owned(), applications.into());
+    }
     let dir = workspace.engine.attempt(task.task_run_id);
     let read = tokio::task::spawn_blocking(move || last_output(&dir)).await;
     let read = read.map_err(|_| ApiError::internal("reading the output failed"))?;
@@ -41,6 +59,67 @@ pub(super) async fn show(State(workspace): Shared, query: Query) -> Answer {
         answer.insert("logs_truncated".to_owned(), truncated.into());
     }
     Ok(Json(Value::Object(answer)))
+}
+
+/// The Spark applications that a task run started, as far as their logs have been read: what the
+/// diagnosis says of each in a sentence, and the finding to begin with.
+fn applications(history: &dyn History, task_run_id: i64, base: &str) -> Vec<Value> {
+    let mut applications = history.list();
+    applications.retain(|listed| listed.task_run_id == Some(task_run_id));
+    applications.sort_by_key(|listed| listed.started_ms);
+    let of_one = |listed: &Listed| {
+        let mut object = json!({
+            "application_id": listed.id,
+            "application_name": listed.name,
+            "page_url": format!("{base}{}", listed.page()),
+            "diagnosis": listed.verdict.sentence,
+        });
+        if let Some(attempt) = &listed.attempt {
+            object["attempt_id"] = attempt.as_str().into();
+        }
+        if let Some(worst) = &listed.verdict.worst {
+            object["finding"] = json!({ "id": worst.id, "title": worst.title, "severity": listed.verdict.severity });
+        }
+        object
+    };
+    applications.iter().map(of_one).collect()
+}
+
+/// A notebook with the output of its cells, as a page.
+pub(super) async fn export(State(workspace): Shared, query: Query) -> Answer {
+    let run_id = query.id("run_id")?;
+    let (run, task, _) = asked(&workspace, run_id).await?;
+    let page = workspace.engine.attempt(task.task_run_id).join("notebook.html");
+    let read = tokio::task::spawn_blocking(move || match std::fs::metadata(&page) {
+        Ok(file) if file.len() > PAGE_BYTES => Err(io::Error::other(format!("it is larger than {PAGE_BYTES} bytes"))),
+        _ => std::fs::read_to_string(&page),
+    });
+    let content = match read.await.map_err(|_| ApiError::internal("reading the notebook failed"))? {
+        Ok(content) => content,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let why = format!("run {run_id} left no notebook to export; only notebook tasks do, once they are over");
+            return Err(ApiError::invalid(why));
+        }
+        Err(error) => return Err(ApiError::internal(format!("the notebook of run {run_id}: {error}"))),
+    };
+    let name = notebook(&run, &task.task_key).unwrap_or_else(|| task.task_key.clone());
+    Ok(Json(json!({ "views": [{ "content": content, "name": name, "type": "NOTEBOOK" }] })))
+}
+
+/// The file name of the notebook that a task runs.
+fn notebook(run: &Run, task_key: &str) -> Option<String> {
+    let about: About = serde_json::from_str(&run.about).ok()?;
+    let tasks = Settings::read(&about.settings).ok()?.tasks;
+    let task = tasks.iter().find(|task| task.key == task_key)?;
+    let path = match &task.work {
+        Work::Notebook { path, .. } => path,
+        Work::ForEach { task, .. } => match &task.work {
+            Work::Notebook { path, .. } => path,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some(Path::new(path).file_name()?.to_string_lossy().into_owned())
 }
 
 /// The task run of this id; of a whole run its first failed task as it stands, else the last of its
