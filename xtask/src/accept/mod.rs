@@ -21,6 +21,7 @@ mod run_states;
 mod simulate;
 mod speed;
 mod stores;
+mod tasks;
 
 use anyhow::{Result, bail};
 
@@ -136,6 +137,12 @@ const LINES: &[Line] = &[
         name: "run-states",
         about: "the decision table of run states, each case a job that really runs [case ...]",
         run: run_states::run,
+        when: When::Always,
+    },
+    Line {
+        name: "tasks",
+        about: "programs of every kind with their packages: scripts, wheels, notebooks, Spark [case ...]",
+        run: tasks::run,
         when: When::Always,
     },
     Line {

@@ -1,0 +1,3 @@
+# Databricks notebook source
+def count(day):
+    return len(day)
