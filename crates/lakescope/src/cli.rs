@@ -1,5 +1,7 @@
 //! Every command and option.
 
+#[cfg(all(feature = "serve", feature = "lab", target_os = "linux"))]
+use crate::commands::demo;
 #[cfg(feature = "lab")]
 use crate::commands::lab;
 use crate::commands::{compare, diagnose, documents, plan, rules, shuffle};
@@ -42,6 +44,9 @@ pub enum Command {
     /// Make a bad and a repaired variant on your own Spark, diagnose both and compare.
     #[cfg(feature = "lab")]
     Lab(Box<lab::Args>),
+    /// Make something to practise on: a job that fails, its diagnosis and its repair.
+    #[cfg(all(feature = "serve", feature = "lab", target_os = "linux"))]
+    Demo(Box<demo::Args>),
     /// Serve folders and buckets of event logs: pages, and Spark's REST API.
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),

@@ -122,7 +122,7 @@ pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
         bail!("--scale {} is not above 0 and at most 100", args.scale);
     }
     let config = settings::load(&args.settings)?;
-    let spark = Spark::find(args)?;
+    let spark = Spark::find(args.spark_submit.as_deref(), args.python.as_deref())?;
     let temporary = tempfile::tempdir().context("cannot make a temporary folder")?;
     let folder = args.keep.clone().unwrap_or_else(|| temporary.path().to_owned());
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -187,18 +187,28 @@ fn answer(args: &Args, global: &Global, config: &diagnose::Config, bad: &Variant
 }
 
 /// How Spark is started.
-enum Spark {
+pub(super) enum Spark {
     Submit(PathBuf),
     Python(PathBuf),
 }
 
+/// Where Spark is.
+#[cfg(all(feature = "serve", target_os = "linux"))]
+pub(super) struct Home {
+    /// The value of `SPARK_HOME`.
+    pub folder: PathBuf,
+    /// The interpreter of its programs.
+    pub python: PathBuf,
+}
+
 impl Spark {
-    fn find(args: &Args) -> Result<Self> {
-        if let Some(submit) = &args.spark_submit {
-            return Ok(Self::Submit(submit.clone()));
+    /// The one that is named, or else the first that is found.
+    pub(super) fn find(submit: Option<&Path>, python: Option<&Path>) -> Result<Self> {
+        if let Some(submit) = submit {
+            return Ok(Self::Submit(submit.to_owned()));
         }
-        if let Some(python) = &args.python {
-            return Ok(Self::Python(python.clone()));
+        if let Some(python) = python {
+            return Ok(Self::Python(python.to_owned()));
         }
         let home = std::env::var_os("SPARK_HOME").map(|home| PathBuf::from(home).join("bin/spark-submit"));
         if let Some(submit) = home.filter(|p| p.is_file()).or_else(|| on_path("spark-submit")) {
@@ -211,6 +221,29 @@ impl Spark {
                 "no Spark found: set SPARK_HOME, put spark-submit on PATH, `pip install pyspark`, or name one with \
                  --spark-submit or --python"
             ),
+        }
+    }
+
+    /// Its folder and interpreter.
+    #[cfg(all(feature = "serve", target_os = "linux"))]
+    pub(super) fn home(&self) -> Result<Home> {
+        match self {
+            Self::Submit(submit) => {
+                let submit = submit.canonicalize().with_context(|| format!("cannot find {}", submit.display()))?;
+                let folder = submit.parent().and_then(Path::parent).context("spark-submit is in no folder of Spark")?;
+                let python = on_path("python3").context("no python3 is in the PATH")?;
+                Ok(Home { folder: folder.to_owned(), python })
+            }
+            Self::Python(python) => {
+                let code = "import os, pyspark; print(os.path.dirname(pyspark.__file__))";
+                let output = Command::new(python).args(["-c", code]).output();
+                let output = output.with_context(|| format!("cannot run {}", python.display()))?;
+                if !output.status.success() {
+                    bail!("{} has no PySpark; `pip install pyspark` there, or name another one", python.display());
+                }
+                let folder = String::from_utf8(output.stdout).context("the folder of PySpark is no text")?;
+                Ok(Home { folder: PathBuf::from(folder.trim()), python: python.clone() })
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! One file a command.
 
 pub mod compare;
+#[cfg(all(feature = "serve", feature = "lab", target_os = "linux"))]
+pub mod demo;
 pub mod diagnose;
 pub mod documents;
 #[cfg(feature = "serve")]
@@ -34,6 +36,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Shuffle(args) => shuffle::run(&args, &global),
         #[cfg(feature = "lab")]
         Command::Lab(args) => lab::run(&args, &global),
+        #[cfg(all(feature = "serve", feature = "lab", target_os = "linux"))]
+        Command::Demo(args) => demo::run(&args, &global),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(&args, &global),
         #[cfg(feature = "serve")]

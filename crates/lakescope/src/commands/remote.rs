@@ -69,6 +69,15 @@ impl Remote {
 }
 
 impl Server {
+    /// The server at an address, without a token.
+    ///
+    /// # Errors
+    /// When there is no way to speak HTTP.
+    #[cfg(target_os = "linux")]
+    pub fn at(address: &str) -> Result<Self> {
+        Ok(Self { client: Client::builder().timeout(PATIENCE).build()?, base: address.to_owned(), token: None })
+    }
+
     /// What `GET` gives.
     ///
     /// # Errors
