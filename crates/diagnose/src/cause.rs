@@ -174,7 +174,7 @@ static WORDS: LazyLock<(RegexSet, Vec<Cause>)> = LazyLock::new(|| {
         ),
         (
             Cause::ExecutorHeap,
-            r"OutOfMemoryError|GC overhead limit|Java heap space|[Uu]nable to acquire \d+ bytes of memory|UNABLE_TO_ACQUIRE_MEMORY|SparkOutOfMemoryError|(?i:exit(?:ed)?(?: with)?[ _]?(?:exit )?(?:code|status)?:? ?52\b)|driver has stopped unexpectedly|Driver is (?:up but )?not responsive.*GC",
+            r"OutOfMemoryError|GC overhead limit|Java heap space|[Uu]nable to acquire \d+ bytes of memory|[Cc]an.t acquire \d+ bytes memory|no enough memory to build hash map|UNABLE_TO_ACQUIRE_MEMORY|SparkOutOfMemoryError|(?i:exit(?:ed)?(?: with)?[ _]?(?:exit )?(?:code|status)?:? ?52\b)|driver has stopped unexpectedly|Driver is (?:up but )?not responsive.*GC",
         ),
         (
             Cause::Heartbeat,
@@ -405,6 +405,10 @@ mod tests {
             ("java.lang.OutOfMemoryError: GC overhead limit exceeded", ExecutorHeap),
             (
                 "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 65536 bytes of memory, got 0.",
+                ExecutorHeap,
+            ),
+            (
+                "org.apache.spark.SparkException: Can't acquire 134217728 bytes memory to build hash relation, got 46091587 bytes.",
                 ExecutorHeap,
             ),
             ("com.esotericsoftware.kryo.KryoException: Buffer overflow. Available: 0, required: 93", Serializer),

@@ -18,6 +18,7 @@ mod python;
 mod random;
 mod rest;
 mod run_states;
+mod shop;
 mod simulate;
 mod speed;
 mod stores;
@@ -179,6 +180,12 @@ const LINES: &[Line] = &[
         name: "load-history",
         about: "2,000 applications, a stage of 200,000 tasks, requests beside Spark's History Server [part ...]",
         run: load::run,
+        when: When::OnRequest,
+    },
+    Line {
+        name: "shop",
+        about: "the job to practise on, from nothing to repaired, on real Spark",
+        run: shop::run,
         when: When::OnRequest,
     },
     Line {

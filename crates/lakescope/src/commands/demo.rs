@@ -35,7 +35,7 @@ const READING: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
 /// The task that fails, and what mends it.
 const FAILS: &str = "daily_sales";
-const SPREAD: &str = "16";
+const SPREAD: &str = "64";
 
 /// Make something to practise on: a job that fails, its diagnosis and its repair.
 #[derive(Clone, Debug, clap::Args)]
@@ -232,8 +232,7 @@ async fn tell_why(server: &Server, task_run_id: &Value) -> Result<()> {
         if application["diagnosis"].is_string() {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             println!("\nWhy {FAILS} failed\n  {}", text(&output["error"]));
-            println!("  {}", text(&application["diagnosis"]));
-            println!("  {} {}", text(&application["finding"]["id"]), text(&application["finding"]["title"]));
+            println!("  {}: {}", text(&application["finding"]["id"]), text(&application["diagnosis"]));
             println!("  {}", text(&application["page_url"]));
             return Ok(());
         }

@@ -207,8 +207,10 @@ impl Piece {
     /// What went wrong, by the last that it wrote, or else how it ended.
     async fn failed(&self, end: End, how: String) -> Finished {
         let dir = self.handle.dir.clone();
-        let stderr = blocking(move || last_of(&dir)).await.unwrap_or_default();
-        let (error, trace) = trouble::find(&stderr).unwrap_or((how, None));
+        let streams = [logs::Stream::Stderr, logs::Stream::Stdout];
+        let read = blocking(move || Ok(streams.map(|stream| last_of(&dir, stream).unwrap_or_default()))).await;
+        let [stderr, stdout] = read.unwrap_or_default();
+        let (error, trace) = trouble::find(&stderr, &stdout).unwrap_or((how, None));
         Finished { trace, ..Finished::because(end, error) }
     }
 }
@@ -231,13 +233,13 @@ fn is_short_of_room(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory)
 }
 
-/// The end of what a program wrote to its standard error.
-fn last_of(dir: &Path) -> io::Result<String> {
-    let end = logs::read(dir, logs::Stream::Stderr, u64::MAX, 0)?.next;
+/// The end of what a program wrote.
+fn last_of(dir: &Path, stream: logs::Stream) -> io::Result<String> {
+    let end = logs::read(dir, stream, u64::MAX, 0)?.next;
     let mut at = end.saturating_sub(LOOKED_THROUGH);
     let mut text = Vec::new();
     loop {
-        let chunk = logs::read(dir, logs::Stream::Stderr, at, LOOKED_THROUGH as usize)?;
+        let chunk = logs::read(dir, stream, at, LOOKED_THROUGH as usize)?;
         if chunk.bytes.is_empty() {
             return Ok(String::from_utf8_lossy(&text).into_owned());
         }
