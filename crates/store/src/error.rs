@@ -56,6 +56,12 @@ pub enum Error {
         /// What is wrong with it.
         source: sqlx::Error,
     },
+    /// Whoever wrote does not lead any more, see [`Lease`](crate::jobs::Lease).
+    #[error("another server leads the jobs of {database} now; this one goes on behind it")]
+    Deposed {
+        /// The database.
+        database: String,
+    },
     /// The application cannot be put into bytes.
     #[error("encoding the application of {path}: {message}; report this with the log")]
     NotEncoded {

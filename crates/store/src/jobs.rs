@@ -3,11 +3,19 @@
 //! What an engine decided comes as a list of [`Change`]s and is written whole or not at all; once
 //! that returns it is on the disk. Lists go by key, never by offset, so that a page deep in the
 //! past costs what the first one does. They are in the data directory, or in a PostgreSQL database
-//! by [`Jobs::connect`].
+//! by [`Jobs::connect`], which several processes share: one of them leads, see [`Jobs::lead`], and
+//! does what the others ask, see [`Jobs::ask`].
+
+mod commands;
+mod lease;
+
+pub use commands::Bell;
+pub use lease::{LEASE, Lease, RENEWED, Site};
 
 use crate::rows::{Row, Rows, Statement};
 use crate::{Error, postgres};
 use sqlx::FromRow;
+use std::sync::Arc;
 
 /// A job as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, FromRow)]
@@ -141,6 +149,8 @@ pub enum Change {
     Transition(i64, Option<i64>, String, i64),
     /// A token of a caller stands for a run: job (0: none), token, run.
     Token(i64, String, i64),
+    /// The answer to a command that another process asked, by its number.
+    Answer(i64, String),
 }
 
 /// Which runs are wanted, all conditions together.
@@ -183,6 +193,8 @@ pub enum Place<K> {
 #[derive(Clone, Debug)]
 pub struct Jobs {
     rows: Rows,
+    /// Of the leader that this writes for.
+    fence: Option<Arc<lease::Fence>>,
 }
 
 const JOB: &str = "SELECT job_id, name, creator, created_ms, changed_ms, changed_by, version, settings, planned_ms FROM \
@@ -211,20 +223,24 @@ impl Jobs {
     }
 
     pub(crate) fn of(rows: Rows) -> Self {
-        Self { rows }
+        Self { rows, fence: None }
     }
 
     /// Writes all of it or nothing. It is on the disk when this returns.
     ///
     /// # Errors
-    /// When the database cannot be written.
+    /// When the database cannot be written, or this writes for a leader that leads no more.
     pub async fn write(&self, changes: &[Change]) -> Result<(), Error> {
         let failed = || self.rows.failed("writing", "what became of the runs");
         let mut transaction = self.rows.begin().await.map_err(failed())?;
-        for change in changes {
-            transaction.execute(&statement(change)).await.map_err(failed())?;
+        if self.check(&mut transaction).await? {
+            for change in changes {
+                transaction.execute(&statement(change)).await.map_err(failed())?;
+            }
+            transaction.commit().await.map_err(failed())?;
         }
-        transaction.commit().await.map_err(failed())
+        self.count();
+        Ok(())
     }
 
     /// Reserves ids: gives the first of so many that nobody has or will get.
@@ -432,6 +448,9 @@ fn statement(change: &Change) -> Statement<'_> {
         Change::Token(job_id, token, run_id) => {
             let insert = "INSERT INTO idempotency (job_id, token, run_id) VALUES ($1, $2, $3)";
             Statement::new(insert).bind(*job_id).bind(token).bind(*run_id)
+        }
+        Change::Answer(id, answer) => {
+            Statement::new("UPDATE commands SET answer = $2 WHERE id = $1").bind(*id).bind(answer)
         }
     }
 }

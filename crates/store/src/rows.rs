@@ -150,6 +150,14 @@ impl Rows {
         &self.name
     }
 
+    /// The connections, where it is PostgreSQL.
+    pub fn as_postgres(&self) -> Option<&PgPool> {
+        match &self.pool {
+            Pool::Postgres(pool) => Some(pool),
+            Pool::Sqlite(_) => None,
+        }
+    }
+
     pub async fn all<T: Row>(&self, statement: &Statement<'_>) -> Result<Vec<T>, sqlx::Error> {
         match &self.pool {
             Pool::Sqlite(pool) => of_sqlite!(sqlx::query_as::<Sqlite, T>, statement).fetch_all(pool).await,
@@ -160,6 +168,16 @@ impl Rows {
     /// The one row that there must be.
     pub async fn one<T: Row>(&self, statement: &Statement<'_>) -> Result<T, sqlx::Error> {
         self.all(statement).await?.into_iter().next().ok_or(sqlx::Error::RowNotFound)
+    }
+
+    /// Runs one statement by itself; gives the number of rows that it changed.
+    pub async fn execute(&self, statement: &Statement<'_>) -> Result<u64, sqlx::Error> {
+        Ok(match &self.pool {
+            Pool::Sqlite(pool) => of_sqlite!(sqlx::query::<Sqlite>, statement).execute(pool).await?.rows_affected(),
+            Pool::Postgres(pool) => {
+                of_postgres!(sqlx::query::<Postgres>, statement).execute(pool).await?.rows_affected()
+            }
+        })
     }
 
     pub async fn begin(&self) -> Result<Transaction, sqlx::Error> {
