@@ -19,6 +19,7 @@ use raw::{
     Parameter, Raw, RawCondition, RawDependency, RawForEach, RawJar, RawPython, RawRunJob, RawSubmit, RawTask,
     Schedule, object,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
@@ -43,7 +44,7 @@ const LONGEST_MS: i64 = 100 * 365 * 24 * 3_600_000;
 pub const UNTITLED: &str = "Untitled";
 
 /// Why a definition is none.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum Invalid {
     /// A field has the wrong type.
     #[error("{0}")]
