@@ -9,6 +9,7 @@ mod accept;
 mod browser;
 mod docs;
 mod fuzz;
+mod postgres;
 mod spark;
 mod test;
 mod tidy;

@@ -1,6 +1,6 @@
 //! Every check and test, in the order in which they fail fastest. `.ci/run` calls this.
 
-use crate::{accept, docs, root, tidy};
+use crate::{accept, docs, postgres, root, tidy};
 use anyhow::{Context, Result, bail};
 use std::time::Instant;
 
@@ -32,6 +32,8 @@ fn cargo(arguments: &[&str]) -> Result<()> {
 
 /// `cargo test` of the whole workspace, its result lines added up.
 fn tests() -> Result<accept::Outcome> {
+    // Tests of the store find it; where there is none, they say so.
+    postgres::find()?;
     println!("cargo test --workspace --locked");
     let begun = Instant::now();
     let output = start::cargo()

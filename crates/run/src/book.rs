@@ -19,6 +19,7 @@ use crate::settings::Settings;
 use crate::states::{LifeCycle, QueueCode};
 use crate::step::{Epoch, Input};
 use active::Active;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use store::jobs::{Change, Run as RunRow, TaskRun as TaskRow};
 
@@ -369,7 +370,7 @@ pub struct Kept {
 }
 
 /// Why a run is not taken up again.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum NotRepaired {
     /// The request cannot be.
     #[error(transparent)]

@@ -5,15 +5,21 @@
 //! follows in one transaction, and only then answers and acts: what a client was told is on the
 //! disk, and no program starts that no row tells of. An engine that is started on the rows of one
 //! that was killed takes up its programs where they run.
+//!
+//! Engines on a database that they share are *replicas*: one leads and holds the book, the others
+//! hand it what they are asked and take its place when it is gone.
 
 mod actor;
 mod executor;
 mod program;
+mod replica;
 mod trouble;
 
 use crate::book::{Given, NotRepaired};
 use crate::repair::Request;
 use crate::settings::Invalid;
+use replica::Replica;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -48,10 +54,13 @@ pub struct Options {
     pub grace: Duration,
     /// Variables of this process that programs get too.
     pub environment: BTreeMap<String, String>,
+    /// `--give-up-after`: how long replicas wait for one whose folder of attempts is another, once
+    /// it is gone with runs that are not over.
+    pub give_up_after: Duration,
 }
 
 /// Who does it, for rows and messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunNow {
     /// Which job.
     pub job_id: i64,
@@ -70,7 +79,7 @@ pub struct RunNow {
 }
 
 /// A run without a job.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submit {
     /// `run_name`, `tasks` and so on, as they were given.
     pub settings: Map<String, Value>,
@@ -81,7 +90,7 @@ pub struct Submit {
 }
 
 /// A repair.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Repair {
     /// Which run.
     pub run_id: i64,
@@ -92,7 +101,7 @@ pub struct Repair {
 }
 
 /// What the engine is asked to do.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum Command {
     Create { settings: Map<String, Value>, who: String },
     Change { job_id: i64, who: String, change: Change },
@@ -106,7 +115,7 @@ enum Command {
 }
 
 /// How a definition changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// All of it.
     Reset(Map<String, Value>),
@@ -120,7 +129,7 @@ pub enum Change {
 }
 
 /// What a run-now gives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
     /// The id that was made or found: of a job, a run or a repair.
     pub id: i64,
@@ -129,7 +138,7 @@ pub struct Started {
 }
 
 /// Why something is not done.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum Refusal {
     /// There is no such job.
     #[error("Job {0} does not exist.")]
@@ -154,14 +163,29 @@ pub enum Refusal {
     Busy,
     /// The database cannot be read or written.
     #[error(transparent)]
+    #[serde(skip)]
     Store(#[from] store::Error),
+    /// The same, told by the replica that leads.
+    #[error("{0}")]
+    Leader(String),
+    /// No replica leads, or it did not answer in time.
+    #[error("no server leads the jobs at the moment; try again in some seconds")]
+    NoLeader,
     /// The engine is being stopped.
     #[error("the job engine is being stopped; try again after a restart")]
     Down,
 }
 
+/// Who waits for what becomes of a command.
+enum Asker {
+    /// A client of this engine.
+    Here(oneshot::Sender<Result<Started, Refusal>>),
+    /// One of another replica, by the number of the command.
+    Elsewhere(i64),
+}
+
 enum Message {
-    Command(Command, oneshot::Sender<Result<Started, Refusal>>),
+    Command(Command, Asker),
     /// A program's place is taken, it is about to start.
     Launched {
         run_id: i64,
@@ -184,8 +208,15 @@ enum Message {
 /// dropped, its programs go on.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    sender: mpsc::Sender<Message>,
+    way: Way,
     attempts: PathBuf,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    /// There is no other engine.
+    Alone(mpsc::Sender<Message>),
+    Shared(Replica),
 }
 
 /// How long an environment stays that no task uses.
@@ -201,12 +232,12 @@ fn remove_unused(environments: PathBuf) {
 }
 
 impl Engine {
-    /// Starts an engine on what is kept, inside a tokio runtime. Runs that are not over go on.
+    /// Starts an engine on what is kept, inside a tokio runtime. Runs that are not over go on: at
+    /// once, or, on a database that several share, when this engine leads.
     ///
     /// # Errors
     /// When the rows cannot be read, or the folder for attempts not be made.
     pub async fn start(jobs: Jobs, mut options: Options) -> Result<Self, Refusal> {
-        let (sender, receiver) = mpsc::channel(MOST_COMMANDS);
         // Programs are marked with their folder, which has to mean the same for every process.
         options.attempts = std::path::absolute(&options.attempts).unwrap_or(options.attempts);
         let attempts = options.attempts.clone();
@@ -215,11 +246,18 @@ impl Engine {
             made.map_err(|error| Refusal::State(format!("cannot make {}: {error}", folder.display())))?;
         }
         remove_unused(options.environments.clone());
-        // The actor itself must not keep the engine alive: it holds a weak way to itself.
-        let executor = executor::Executor::new(options, sender.downgrade());
-        let actor = actor::Actor::restored(jobs, receiver, executor).await?;
-        tokio::spawn(actor.run());
-        Ok(Self { sender, attempts })
+        let way = match jobs.is_shared() {
+            true => Way::Shared(Replica::start(jobs, options).await?),
+            false => {
+                let (sender, receiver) = mpsc::channel(MOST_COMMANDS);
+                // The actor itself must not keep the engine alive: it holds a weak way to itself.
+                let executor = executor::Executor::new(options, sender.downgrade());
+                let actor = actor::Actor::restored(jobs, receiver, executor, None).await?;
+                tokio::spawn(actor.run());
+                Way::Alone(sender)
+            }
+        };
+        Ok(Self { way, attempts })
     }
 
     /// The folder of an attempt, with its output.
@@ -301,14 +339,21 @@ impl Engine {
     }
 
     async fn ask(&self, command: Command) -> Result<Started, Refusal> {
-        let (reply, answer) = oneshot::channel();
-        let sent = self.sender.try_send(Message::Command(command, reply));
-        sent.map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Refusal::Busy,
-            mpsc::error::TrySendError::Closed(_) => Refusal::Down,
-        })?;
-        answer.await.unwrap_or(Err(Refusal::Down))
+        match &self.way {
+            Way::Alone(actor) => ask(actor, command).await,
+            Way::Shared(replica) => replica.ask(command).await,
+        }
     }
+}
+
+async fn ask(actor: &mpsc::Sender<Message>, command: Command) -> Result<Started, Refusal> {
+    let (reply, answer) = oneshot::channel();
+    let sent = actor.try_send(Message::Command(command, Asker::Here(reply)));
+    sent.map_err(|error| match error {
+        mpsc::error::TrySendError::Full(_) => Refusal::Busy,
+        mpsc::error::TrySendError::Closed(_) => Refusal::Down,
+    })?;
+    answer.await.unwrap_or(Err(Refusal::Down))
 }
 
 fn attempt(attempts: &Path, task_run_id: i64) -> PathBuf {

@@ -52,7 +52,7 @@ mod records;
 mod redact;
 mod shim;
 
-pub use engine::{Observed, launch, observe, request_stop, stop, sweep, wait};
+pub use engine::{Observed, launch, observe, request_stop, stop, sweep, unfinished, wait};
 pub use packages::{Packages, remove_unused};
 pub use process::Process;
 pub use records::{ATTEMPT, ATTEMPT_DIR, Exit, Handle, How, Launch, Limits, Secret, Usage, Written};

@@ -2,10 +2,11 @@
 
 use crate::states::{Class, End};
 use crate::step::{Run, Step};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Which tasks are to run again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// Every task whose last end is a failure, those that were never started included.
     pub all_failed: bool,
@@ -18,7 +19,7 @@ pub struct Request {
 }
 
 /// Why a run is not repaired.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum Refused {
     /// It is not over.
     #[error("the run is still active; it can be repaired when it is over")]

@@ -21,7 +21,7 @@ use raw::{
     Parameter, Raw, RawCluster, RawCondition, RawDependency, RawForEach, RawJar, RawNotebook, RawPython, RawRunJob,
     RawSubmit, RawTask, RawWheel, Schedule, object,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
@@ -46,7 +46,7 @@ const LONGEST_MS: i64 = 100 * 365 * 24 * 3_600_000;
 pub const UNTITLED: &str = "Untitled";
 
 /// Why a definition is none.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum Invalid {
     /// A field has the wrong type.
     #[error("{0}")]

@@ -37,7 +37,7 @@ pub async fn open(path: &Path) -> Result<SqlitePool, Error> {
     // the journal as it is to be, which SQLite changes for one alone.
     let _alone = alone(path.with_extension("migrating")).await?;
     let pool = connect(path, Durable::AtOnce).await?;
-    MIGRATIONS.run(&pool).await.map_err(|error| not_migrated(path, error))?;
+    MIGRATIONS.run(&pool).await.map_err(|error| not_migrated(&name(path), &MIGRATIONS, error))?;
     Ok(pool)
 }
 
@@ -53,7 +53,7 @@ pub async fn connect(path: &Path, durable: Durable) -> Result<SqlitePool, Error>
         .busy_timeout(BUSY)
         .foreign_keys(true);
     let pool = SqlitePoolOptions::new().max_connections(4).connect_with(options).await;
-    pool.map_err(|error| Error::database("opening", "the tables", path, error))
+    pool.map_err(|error| Error::database("opening", "the tables", &name(path), error))
 }
 
 async fn alone(path: PathBuf) -> Result<File, Error> {
@@ -62,15 +62,21 @@ async fn alone(path: PathBuf) -> Result<File, Error> {
     held.map_err(|error| Error::file("locking", &path, std::io::Error::other(error)))?
 }
 
-fn not_migrated(path: &Path, error: MigrateError) -> Error {
-    let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default();
+/// A database in messages.
+pub fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// For `map_err`: why a database was not brought to this version.
+pub fn not_migrated(name: &str, migrations: &Migrator, error: MigrateError) -> Error {
+    let known = migrations.iter().map(|migration| migration.version).max().unwrap_or_default();
     match error {
         MigrateError::VersionMissing(found) if found > known => {
-            Error::Newer { database: path.to_owned(), found, known }
+            Error::Newer { database: name.to_owned(), found, known }
         }
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-            Error::database("bringing to this version", "the tables", path, error)
+            Error::database("bringing to this version", "the tables", name, error)
         }
-        error => Error::database("bringing to this version", "the tables", path, error.into()),
+        error => Error::database("bringing to this version", "the tables", name, error.into()),
     }
 }

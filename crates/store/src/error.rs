@@ -1,6 +1,7 @@
 //! Why something could not be kept or given back: what was being done to which object, what was
 //! wrong, what to do next.
 
+use crate::postgres;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -17,11 +18,11 @@ pub enum Error {
     },
     /// A newer program has changed the database.
     #[error(
-        "{} is of version {found}, newer than this program's {known}; use the newer program, or name another data directory", .database.display()
+        "{database} is of version {found}, newer than this program's {known}; use the newer program, or name another data directory or database"
     )]
     Newer {
         /// The database.
-        database: PathBuf,
+        database: String,
         /// Version of the database.
         found: i64,
         /// Latest version that this program knows.
@@ -38,16 +39,28 @@ pub enum Error {
         source: io::Error,
     },
     /// The database did not do as asked.
-    #[error("{doing} {object} in {}: {source}; {}", .database.display(), database_advice(.source))]
+    #[error("{doing} {object} in {database}: {source}; {}", database_advice(.database, .source))]
     Database {
         /// What was being done.
         doing: &'static str,
         /// To which object.
         object: String,
-        /// The database.
-        database: PathBuf,
-        /// What SQLite said.
+        /// The database: a file, or an address without its password.
+        database: String,
+        /// What it said.
         source: sqlx::Error,
+    },
+    /// An address that is none of a database.
+    #[error("the address of the database is none: {source}; give it as postgresql://user:password@host:5432/name")]
+    NoAddress {
+        /// What is wrong with it.
+        source: sqlx::Error,
+    },
+    /// Whoever wrote does not lead any more, see [`Lease`](crate::jobs::Lease).
+    #[error("another server leads the jobs of {database} now; this one goes on behind it")]
+    Deposed {
+        /// The database.
+        database: String,
     },
     /// The application cannot be put into bytes.
     #[error("encoding the application of {path}: {message}; report this with the log")]
@@ -80,7 +93,7 @@ impl Error {
         Self::File { doing, path: path.to_owned(), source }
     }
 
-    pub(crate) fn database(doing: &'static str, object: &str, database: &Path, source: sqlx::Error) -> Self {
+    pub(crate) fn database(doing: &'static str, object: &str, database: &str, source: sqlx::Error) -> Self {
         Self::Database { doing, object: object.to_owned(), database: database.to_owned(), source }
     }
 }
@@ -96,7 +109,24 @@ fn file_advice(error: &io::Error) -> &'static str {
     }
 }
 
-fn database_advice(error: &sqlx::Error) -> &'static str {
+fn database_advice(database: &str, error: &sqlx::Error) -> &'static str {
+    if database.starts_with(postgres::SCHEME) { postgres_advice(error) } else { sqlite_advice(error) }
+}
+
+fn postgres_advice(error: &sqlx::Error) -> &'static str {
+    let Some(error) = error.as_database_error() else { return "check its address, and that the server runs" };
+    match error.code().as_deref() {
+        Some("28000" | "28P01") => "check the user and the password of its address",
+        Some("3D000") => "make that database, or name another one",
+        Some("42501") => "let its user make and change tables there",
+        Some("53100") => "free space on the server's disk and try again",
+        Some("53300") => "let the server take more connections (max_connections)",
+        Some("57P01" | "57P02" | "57P03") => "it is being stopped or started; try again in a moment",
+        _ => "look at the log of the database server and try again",
+    }
+}
+
+fn sqlite_advice(error: &sqlx::Error) -> &'static str {
     const WRITE: u32 = 778;
     const SHARED_MEMORY_SIZE: u32 = 4_874;
     let code = error.as_database_error().and_then(|e| e.code()?.parse::<u32>().ok());

@@ -2,12 +2,20 @@
 //!
 //! What an engine decided comes as a list of [`Change`]s and is written whole or not at all; once
 //! that returns it is on the disk. Lists go by key, never by offset, so that a page deep in the
-//! past costs what the first one does.
+//! past costs what the first one does. They are in the data directory, or in a PostgreSQL database
+//! by [`Jobs::connect`], which several processes share: one of them leads, see [`Jobs::lead`], and
+//! does what the others ask, see [`Jobs::ask`].
 
-use crate::Error;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{FromRow, QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
-use std::path::PathBuf;
+mod commands;
+mod lease;
+
+pub use commands::Bell;
+pub use lease::{LEASE, Lease, RENEWED, Site};
+
+use crate::rows::{Row, Rows, Statement};
+use crate::{Error, postgres};
+use sqlx::FromRow;
+use std::sync::Arc;
 
 /// A job as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, FromRow)]
@@ -141,6 +149,8 @@ pub enum Change {
     Transition(i64, Option<i64>, String, i64),
     /// A token of a caller stands for a run: job (0: none), token, run.
     Token(i64, String, i64),
+    /// The answer to a command that another process asked, by its number.
+    Answer(i64, String),
 }
 
 /// Which runs are wanted, all conditions together.
@@ -179,11 +189,12 @@ pub enum Place<K> {
     Before(K),
 }
 
-/// Jobs and runs of a data directory. Clones share their connections.
+/// Jobs and runs of a data directory or of a PostgreSQL database. Clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Jobs {
-    pub(crate) database: SqlitePool,
-    pub(crate) path: PathBuf,
+    rows: Rows,
+    /// Of the leader that this writes for.
+    fence: Option<Arc<lease::Fence>>,
 }
 
 const JOB: &str = "SELECT job_id, name, creator, created_ms, changed_ms, changed_by, version, settings, planned_ms FROM \
@@ -194,19 +205,42 @@ const TASK_RUN: &str = "SELECT task_run_id, run_id, position, item, task_key, at
                         code, message, start_ms, running_ms, end_ms, epoch, work, detail FROM task_runs";
 
 impl Jobs {
+    /// Those of a PostgreSQL database, by its URL such as `postgresql://user:password@host/name`; its
+    /// tables are made and brought to this version where they have to be. Several processes may
+    /// share it.
+    ///
+    /// # Errors
+    /// When the URL is none, or the database cannot be reached, is of a newer version or cannot be
+    /// written. No message holds the password.
+    pub async fn connect(url: &str) -> Result<Self, Error> {
+        Ok(Self::of(postgres::open(url).await?))
+    }
+
+    /// Where they are, for people: a file, or an address without user and password.
+    #[must_use]
+    pub fn database(&self) -> &str {
+        self.rows.name()
+    }
+
+    pub(crate) fn of(rows: Rows) -> Self {
+        Self { rows, fence: None }
+    }
+
     /// Writes all of it or nothing. It is on the disk when this returns.
     ///
     /// # Errors
-    /// When the database cannot be written.
+    /// When the database cannot be written, or this writes for a leader that leads no more.
     pub async fn write(&self, changes: &[Change]) -> Result<(), Error> {
-        let all = async {
-            let mut transaction = self.database.begin().await?;
+        let failed = || self.rows.failed("writing", "what became of the runs");
+        let mut transaction = self.rows.begin().await.map_err(failed())?;
+        if self.check(&mut transaction).await? {
             for change in changes {
-                write(change, &mut transaction).await?;
+                transaction.execute(&statement(change)).await.map_err(failed())?;
             }
-            transaction.commit().await
-        };
-        all.await.map_err(self.failed("writing", "what became of the runs"))
+            transaction.commit().await.map_err(failed())?;
+        }
+        self.count();
+        Ok(())
     }
 
     /// Reserves ids: gives the first of so many that nobody has or will get.
@@ -214,8 +248,8 @@ impl Jobs {
     /// # Errors
     /// When the database cannot be written.
     pub async fn reserve_ids(&self, many: i64) -> Result<i64, Error> {
-        let update = sqlx::query_scalar("UPDATE ids SET given = given + $1 RETURNING given").bind(many);
-        let given: i64 = update.fetch_one(&self.database).await.map_err(self.failed("reserving", "ids"))?;
+        let update = Statement::new("UPDATE ids SET given = given + $1 RETURNING given").bind(many);
+        let (given,) = self.rows.one::<(i64,)>(&update).await.map_err(self.rows.failed("reserving", "ids"))?;
         Ok(given - many + 1)
     }
 
@@ -224,9 +258,9 @@ impl Jobs {
     /// # Errors
     /// When the database cannot be read.
     pub async fn job(&self, job_id: i64) -> Result<Option<Job>, Error> {
-        let mut query = QueryBuilder::new(JOB);
+        let mut query = Statement::new(JOB);
         query.push(" WHERE deleted_ms IS NULL AND job_id = ").push_bind(job_id);
-        Ok(self.all(query, "a job").await?.pop())
+        Ok(self.all(&query, "a job").await?.pop())
     }
 
     /// Jobs, the newest first, at most so many, from a place on.
@@ -234,20 +268,20 @@ impl Jobs {
     /// # Errors
     /// When the database cannot be read.
     pub async fn jobs(&self, filter: &JobFilter, from: Option<Place<i64>>, most: u32) -> Result<Vec<Job>, Error> {
-        let mut query = QueryBuilder::new(JOB);
+        let mut query = Statement::new(JOB);
         query.push(" WHERE deleted_ms IS NULL");
         if let Some(name) = &filter.name {
             query.push(" AND name_folded = ").push_bind(name.to_lowercase());
         }
         let is_back = matches!(from, Some(Place::Before(_)));
         match from {
-            Some(Place::After(id)) => drop(query.push(" AND job_id < ").push_bind(id)),
-            Some(Place::Before(id)) => drop(query.push(" AND job_id > ").push_bind(id)),
+            Some(Place::After(id)) => _ = query.push(" AND job_id < ").push_bind(id),
+            Some(Place::Before(id)) => _ = query.push(" AND job_id > ").push_bind(id),
             None => {}
         }
         query.push(if is_back { " ORDER BY job_id" } else { " ORDER BY job_id DESC" });
-        query.push(" LIMIT ").push_bind(most).push(" OFFSET ").push_bind(filter.skip);
-        let mut jobs = self.all(query, "the jobs").await?;
+        query.push(" LIMIT ").push_bind(i64::from(most)).push(" OFFSET ").push_bind(i64::from(filter.skip));
+        let mut jobs = self.all(&query, "the jobs").await?;
         if is_back {
             jobs.reverse();
         }
@@ -259,9 +293,9 @@ impl Jobs {
     /// # Errors
     /// When the database cannot be read.
     pub async fn run(&self, run_id: i64) -> Result<Option<Run>, Error> {
-        let mut query = QueryBuilder::new(RUN);
+        let mut query = Statement::new(RUN);
         query.push(" WHERE run_id = ").push_bind(run_id);
-        Ok(self.all(query, "a run").await?.pop())
+        Ok(self.all(&query, "a run").await?.pop())
     }
 
     /// Runs, the latest first, at most so many, from a place on.
@@ -274,17 +308,17 @@ impl Jobs {
         from: Option<Place<(i64, i64)>>,
         most: u32,
     ) -> Result<Vec<Run>, Error> {
-        let mut query = QueryBuilder::new(RUN);
-        query.push(" WHERE 1");
+        let mut query = Statement::new(RUN);
+        query.push(" WHERE TRUE");
         if let Some(job_id) = filter.job_id {
             query.push(" AND job_id = ").push_bind(job_id);
         }
         if let Some(run_type) = &filter.run_type {
-            query.push(" AND run_type = ").push_bind(run_type.clone());
+            query.push(" AND run_type = ").push_bind(run_type);
         }
         match filter.is_over {
-            Some(true) => drop(query.push(" AND end_ms IS NOT NULL")),
-            Some(false) => drop(query.push(" AND end_ms IS NULL")),
+            Some(true) => _ = query.push(" AND end_ms IS NOT NULL"),
+            Some(false) => _ = query.push(" AND end_ms IS NULL"),
             None => {}
         }
         if let Some(from_ms) = filter.from_ms {
@@ -299,8 +333,8 @@ impl Jobs {
             query.push_bind(start_ms).push(", ").push_bind(run_id).push(")");
         }
         query.push(if is_back { " ORDER BY start_ms, run_id" } else { " ORDER BY start_ms DESC, run_id DESC" });
-        query.push(" LIMIT ").push_bind(most).push(" OFFSET ").push_bind(filter.skip);
-        let mut runs = self.all(query, "the runs").await?;
+        query.push(" LIMIT ").push_bind(i64::from(most)).push(" OFFSET ").push_bind(i64::from(filter.skip));
+        let mut runs = self.all(&query, "the runs").await?;
         if is_back {
             runs.reverse();
         }
@@ -312,9 +346,9 @@ impl Jobs {
     /// # Errors
     /// When the database cannot be read.
     pub async fn open_runs(&self) -> Result<Vec<Run>, Error> {
-        let mut query = QueryBuilder::new(RUN);
+        let mut query = Statement::new(RUN);
         query.push(" WHERE end_ms IS NULL ORDER BY run_id");
-        self.all(query, "the open runs").await
+        self.all(&query, "the open runs").await
     }
 
     /// The task runs of a run, by position, item and attempt.
@@ -322,9 +356,9 @@ impl Jobs {
     /// # Errors
     /// When the database cannot be read.
     pub async fn task_runs(&self, run_id: i64) -> Result<Vec<TaskRun>, Error> {
-        let mut query = QueryBuilder::new(TASK_RUN);
-        query.push(" WHERE run_id = ").push_bind(run_id).push(" ORDER BY position, item, attempt");
-        self.all(query, "task runs").await
+        let mut query = Statement::new(TASK_RUN);
+        query.push(" WHERE run_id = ").push_bind(run_id).push(" ORDER BY position, item NULLS FIRST, attempt");
+        self.all(&query, "task runs").await
     }
 
     /// A task run by its own id.
@@ -332,9 +366,9 @@ impl Jobs {
     /// # Errors
     /// When the database cannot be read.
     pub async fn task_run(&self, task_run_id: i64) -> Result<Option<TaskRun>, Error> {
-        let mut query = QueryBuilder::new(TASK_RUN);
+        let mut query = Statement::new(TASK_RUN);
         query.push(" WHERE task_run_id = ").push_bind(task_run_id);
-        Ok(self.all(query, "a task run").await?.pop())
+        Ok(self.all(&query, "a task run").await?.pop())
     }
 
     /// The engine's states of the tasks of a run, by position.
@@ -342,8 +376,8 @@ impl Jobs {
     /// # Errors
     /// When the database cannot be read.
     pub async fn cores(&self, run_id: i64) -> Result<Vec<String>, Error> {
-        let select = sqlx::query_scalar("SELECT core FROM run_tasks WHERE run_id = $1 ORDER BY position").bind(run_id);
-        select.fetch_all(&self.database).await.map_err(self.failed("reading", "tasks of a run"))
+        let query = Statement::new("SELECT core FROM run_tasks WHERE run_id = $1 ORDER BY position").bind(run_id);
+        Ok(self.all::<(String,)>(&query, "tasks of a run").await?.into_iter().map(|(core,)| core).collect())
     }
 
     /// The run that a caller's token stands for.
@@ -351,9 +385,9 @@ impl Jobs {
     /// # Errors
     /// When the database cannot be read.
     pub async fn run_of_token(&self, job_id: i64, token: &str) -> Result<Option<i64>, Error> {
-        let select = sqlx::query_scalar("SELECT run_id FROM idempotency WHERE job_id = $1 AND token = $2");
-        let found = select.bind(job_id).bind(token).fetch_optional(&self.database).await;
-        found.map_err(self.failed("looking up", "an idempotency token"))
+        let query = Statement::new("SELECT run_id FROM idempotency WHERE job_id = $1 AND token = $2");
+        let found = self.all::<(i64,)>(&query.bind(job_id).bind(token), "an idempotency token").await?;
+        Ok(found.first().map(|(run_id,)| *run_id))
     }
 
     /// The highest `number_in_job` of a job so far.
@@ -361,22 +395,14 @@ impl Jobs {
     /// # Errors
     /// When the database cannot be read.
     pub async fn last_number(&self, job_id: i64) -> Result<i64, Error> {
-        let select =
-            sqlx::query_scalar("SELECT number FROM runs WHERE job_id = $1 ORDER BY start_ms DESC, run_id DESC LIMIT 1");
-        let found: Result<Option<i64>, _> = select.bind(job_id).fetch_optional(&self.database).await;
-        Ok(found.map_err(self.failed("reading", "the runs of a job"))?.unwrap_or_default())
+        let query =
+            Statement::new("SELECT number FROM runs WHERE job_id = $1 ORDER BY start_ms DESC, run_id DESC LIMIT 1");
+        let found = self.all::<(i64,)>(&query.bind(job_id), "the runs of a job").await?;
+        Ok(found.first().map(|(number,)| *number).unwrap_or_default())
     }
 
-    async fn all<T>(&self, mut query: QueryBuilder<Sqlite>, what: &str) -> Result<Vec<T>, Error>
-    where
-        T: for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
-    {
-        query.build_query_as().fetch_all(&self.database).await.map_err(self.failed("reading", what))
-    }
-
-    fn failed(&self, doing: &'static str, what: &str) -> impl FnOnce(sqlx::Error) -> Error {
-        let (path, what) = (self.path.clone(), what.to_owned());
-        move |source| Error::database(doing, &what, &path, source)
+    async fn all<T: Row>(&self, query: &Statement<'_>, what: &str) -> Result<Vec<T>, Error> {
+        self.rows.all(query).await.map_err(self.rows.failed("reading", what))
     }
 }
 
@@ -397,46 +423,46 @@ const UPSERT_TASK_RUN: &str = "INSERT INTO task_runs (task_run_id, run_id, posit
      running_ms = excluded.running_ms, end_ms = excluded.end_ms, epoch = excluded.epoch, work = excluded.work, \
      detail = excluded.detail";
 
-type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
-
-async fn write(change: &Change, to: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    let query = match change {
+fn statement(change: &Change) -> Statement<'_> {
+    match change {
         Change::Job(job) => of_job(job),
         Change::Planned(job_id, at_ms) => {
-            sqlx::query("UPDATE jobs SET planned_ms = $2 WHERE job_id = $1").bind(job_id).bind(at_ms)
+            Statement::new("UPDATE jobs SET planned_ms = $2 WHERE job_id = $1").bind(*job_id).bind(*at_ms)
         }
         Change::JobDeleted(job_id, at_ms) => {
-            sqlx::query("UPDATE jobs SET deleted_ms = $2 WHERE job_id = $1").bind(job_id).bind(at_ms)
+            Statement::new("UPDATE jobs SET deleted_ms = $2 WHERE job_id = $1").bind(*job_id).bind(*at_ms)
         }
         Change::Run(run) => of_run(run),
-        Change::RunState(run_id, state, about) => of_run_state(*run_id, state, about.as_ref()),
-        Change::RunDeleted(run_id) => sqlx::query("DELETE FROM runs WHERE run_id = $1").bind(run_id),
+        Change::RunState(run_id, state, about) => of_run_state(*run_id, state, about.as_deref()),
+        Change::RunDeleted(run_id) => Statement::new("DELETE FROM runs WHERE run_id = $1").bind(*run_id),
         Change::TaskRun(task_run) => of_task_run(task_run),
         Change::Core(run_id, position, core) => {
             let upsert = "INSERT INTO run_tasks (run_id, position, core) VALUES ($1, $2, $3) \
                           ON CONFLICT (run_id, position) DO UPDATE SET core = excluded.core";
-            sqlx::query(upsert).bind(run_id).bind(position).bind(core)
+            Statement::new(upsert).bind(*run_id).bind(*position).bind(core)
         }
         Change::Transition(run_id, task_run_id, life_cycle, at_ms) => {
             let insert = "INSERT INTO transitions (run_id, task_run_id, life_cycle, at_ms) VALUES ($1, $2, $3, $4)";
-            sqlx::query(insert).bind(run_id).bind(task_run_id).bind(life_cycle).bind(at_ms)
+            Statement::new(insert).bind(*run_id).bind(*task_run_id).bind(life_cycle).bind(*at_ms)
         }
         Change::Token(job_id, token, run_id) => {
             let insert = "INSERT INTO idempotency (job_id, token, run_id) VALUES ($1, $2, $3)";
-            sqlx::query(insert).bind(job_id).bind(token).bind(run_id)
+            Statement::new(insert).bind(*job_id).bind(token).bind(*run_id)
         }
-    };
-    query.execute(to).await.map(drop)
+        Change::Answer(id, answer) => {
+            Statement::new("UPDATE commands SET answer = $2 WHERE id = $1").bind(*id).bind(answer)
+        }
+    }
 }
 
-fn of_job(job: &Job) -> Query<'_> {
-    let query = sqlx::query(UPSERT_JOB).bind(job.job_id).bind(&job.name).bind(job.name.to_lowercase());
+fn of_job(job: &Job) -> Statement<'_> {
+    let query = Statement::new(UPSERT_JOB).bind(job.job_id).bind(&job.name).bind(job.name.to_lowercase());
     let query = query.bind(&job.creator).bind(job.created_ms).bind(job.changed_ms).bind(&job.changed_by);
     query.bind(job.version).bind(&job.settings).bind(job.planned_ms)
 }
 
-fn of_run(run: &Run) -> Query<'_> {
-    let query = sqlx::query(INSERT_RUN).bind(run.run_id).bind(run.job_id).bind(run.number).bind(&run.run_type);
+fn of_run(run: &Run) -> Statement<'_> {
+    let query = Statement::new(INSERT_RUN).bind(run.run_id).bind(run.job_id).bind(run.number).bind(&run.run_type);
     let query = query.bind(&run.name).bind(&run.creator).bind(&run.cause).bind(&run.about);
     let state = &run.state;
     let query = query.bind(&state.life_cycle).bind(&state.result).bind(&state.code).bind(&state.message);
@@ -444,14 +470,14 @@ fn of_run(run: &Run) -> Query<'_> {
     query.bind(&state.rounds).bind(&state.core)
 }
 
-fn of_run_state<'q>(run_id: i64, state: &'q RunState, about: Option<&'q String>) -> Query<'q> {
-    let query = sqlx::query(UPDATE_RUN).bind(run_id).bind(&state.life_cycle).bind(&state.result);
+fn of_run_state<'q>(run_id: i64, state: &'q RunState, about: Option<&'q str>) -> Statement<'q> {
+    let query = Statement::new(UPDATE_RUN).bind(run_id).bind(&state.life_cycle).bind(&state.result);
     let query = query.bind(&state.code).bind(&state.message).bind(state.admitted_ms).bind(state.end_ms);
     query.bind(&state.rounds).bind(&state.core).bind(about)
 }
 
-fn of_task_run(task: &TaskRun) -> Query<'_> {
-    let query = sqlx::query(UPSERT_TASK_RUN).bind(task.task_run_id).bind(task.run_id).bind(task.position);
+fn of_task_run(task: &TaskRun) -> Statement<'_> {
+    let query = Statement::new(UPSERT_TASK_RUN).bind(task.task_run_id).bind(task.run_id).bind(task.position);
     let query = query.bind(task.item).bind(&task.task_key).bind(task.attempt).bind(task.round);
     let query = query.bind(&task.life_cycle).bind(&task.result).bind(&task.code).bind(&task.message);
     let query = query.bind(task.start_ms).bind(task.running_ms).bind(task.end_ms);

@@ -1,5 +1,6 @@
 //! What outlives the process: applications that were read, jobs and their runs, access tokens and
-//! the audit log, in one data directory.
+//! the audit log, in one data directory. Jobs and their runs may be in a PostgreSQL database instead,
+//! which several processes share.
 //!
 //! In: applications with the key of the log that they were read from, what was made of them, and
 //! what lists show of them.
@@ -60,6 +61,8 @@ mod error;
 mod file;
 mod folder;
 pub mod jobs;
+mod postgres;
+mod rows;
 mod tokens;
 
 pub use applications::{Head, Kept, Known, LogKey, Mark, Put};
@@ -142,7 +145,8 @@ impl Store {
     /// Jobs and runs of this directory.
     #[must_use]
     pub fn jobs(&self) -> jobs::Jobs {
-        jobs::Jobs { database: self.accounts.database.clone(), path: self.accounts.path.clone() }
+        let accounts = &self.accounts;
+        jobs::Jobs::of(rows::Rows::sqlite(accounts.database.clone(), &database::name(&accounts.path)))
     }
 
     /// Tokens and the audit log of this directory.
@@ -189,6 +193,6 @@ impl Accounts {
 
     /// For `map_err`: what was being done to which object.
     fn failed<'a>(&'a self, doing: &'static str, object: &'a str) -> impl FnOnce(sqlx::Error) -> Error + 'a {
-        move |source| Error::database(doing, object, &self.path, source)
+        move |source| Error::database(doing, object, &database::name(&self.path), source)
     }
 }

@@ -1,5 +1,5 @@
 //! What tests share: where the labelled data is, writers of Spark's codecs, runners over
-//! labelled logs and cases. A development dependency only.
+//! labelled logs and cases, a PostgreSQL server. A development dependency only.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)] // A test that cannot be set up should stop.
 
@@ -8,6 +8,8 @@ pub mod corpus;
 pub mod counts;
 pub mod encode;
 pub mod logs;
+#[cfg(unix)]
+pub mod postgres;
 pub mod rename;
 pub mod serving;
 pub mod spark_history;

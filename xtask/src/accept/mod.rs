@@ -148,7 +148,7 @@ const LINES: &[Line] = &[
     },
     Line {
         name: "kill-jobs",
-        about: "a server that is killed again and again while tasks run [kills]",
+        about: "servers that are killed again and again while tasks run [sqlite | postgres] [kills]",
         run: kill_jobs::run,
         when: When::Always,
     },

@@ -97,6 +97,18 @@ pub struct Tasks {
     /// where; it is looked at like the sources [default: event-logs in the data directory].
     #[arg(long, value_name = "FOLDER", env = "LAKESCOPE_EVENT_LOGS")]
     pub event_logs: Option<PathBuf>,
+    /// Keep jobs and runs in this PostgreSQL database, which several servers may share, such as
+    /// postgresql://user:password@host/name [default: in the data directory].
+    #[arg(long, value_name = "URL", env = "LAKESCOPE_DATABASE", hide_env_values = true)]
+    pub database: Option<String>,
+    /// Folder for the output and the state of tasks; servers of one machine that share a database
+    /// name the same, and then take up one another's tasks [default: attempts in the data directory].
+    #[arg(long, value_name = "FOLDER", env = "LAKESCOPE_ATTEMPTS")]
+    pub attempts: Option<PathBuf>,
+    /// Seconds that servers which share a database wait for one with another folder, once it is gone
+    /// while runs are active; then they give up what ran there.
+    #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
+    pub give_up_after: u64,
     /// Seconds that a task which is to stop may take for it before it is killed.
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub stop_grace: u64,

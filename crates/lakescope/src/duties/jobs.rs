@@ -5,9 +5,10 @@ use anyhow::{Context, Result};
 use run::engine::{Engine, Options};
 use serve::Workspace;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use store::Store;
+use store::jobs::Jobs;
 
 /// Variables of the server that tasks get, by name or, with a `*`, by how it begins. Others may hold
 /// secrets that are none of theirs.
@@ -37,8 +38,12 @@ const PASSED_ON: [&str; 21] = [
 
 /// Starts the engine; runs that were active go on.
 pub async fn workspace(store: &Store, tasks: &Tasks, event_logs: Option<PathBuf>) -> Result<Workspace> {
+    let jobs = match &tasks.database {
+        Some(url) => Jobs::connect(url).await.context("cannot open the database of jobs")?,
+        None => store.jobs(),
+    };
     let options = Options {
-        attempts: store.dir().join("attempts"),
+        attempts: tasks.attempts.clone().unwrap_or_else(|| store.dir().join("attempts")),
         // This program, also after its file was replaced.
         shim: PathBuf::from("/proc/self/exe"),
         slots: usize::from(tasks.task_slots),
@@ -48,13 +53,15 @@ pub async fn workspace(store: &Store, tasks: &Tasks, event_logs: Option<PathBuf>
         spark_master: tasks.spark_master.clone(),
         event_logs: event_logs.filter(|_| !says_where(tasks.spark_home.as_deref())),
         grace: Duration::from_secs(tasks.stop_grace),
+        give_up_after: Duration::from_secs(tasks.give_up_after),
         environment: environment(std::env::vars_os().filter_map(|(name, value)| {
             // What is no text cannot be written down for the task.
             Some((name.into_string().ok()?, value.into_string().ok()?))
         })),
     };
-    let engine = Engine::start(store.jobs(), options).await.context("cannot start the job engine")?;
-    Ok(Workspace { engine, jobs: store.jobs(), id: workspace_id(store.dir()) })
+    let engine = Engine::start(jobs.clone(), options).await.context("cannot start the job engine")?;
+    let id = workspace_id(jobs.database());
+    Ok(Workspace { engine, jobs, id })
 }
 
 /// Whether Spark's own settings say where event logs go: they stay in force.
@@ -75,13 +82,12 @@ fn environment(all: impl Iterator<Item = (String, String)>) -> BTreeMap<String, 
     all.filter(|(name, _)| is_passed_on(name)).collect()
 }
 
-/// A number that stays the same as long as the data directory is where it is: FNV-1a of its path,
-/// below what JavaScript can count.
-fn workspace_id(dir: &Path) -> i64 {
-    let bytes = dir.as_os_str().as_encoded_bytes();
-    let hash = bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+/// A number that stays the same as long as the database is where it is: FNV-1a of its name, below
+/// what JavaScript can count.
+fn workspace_id(database: &str) -> i64 {
+    let bytes = database.bytes();
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     (hash >> 12) as i64
 }
 

@@ -4,6 +4,7 @@ use super::rows::Parent;
 use crate::settings::{Cluster, Libraries, Work};
 use crate::states::{Code, End, Outcome};
 use crate::step::Epoch;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -109,7 +110,7 @@ impl Finished {
 }
 
 /// What a repair is given for itself alone.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Given {
     /// `job_parameters`.
     pub parameters: BTreeMap<String, String>,

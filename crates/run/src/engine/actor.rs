@@ -3,8 +3,8 @@
 mod children;
 mod triggers;
 
-use super::executor::Executor;
-use super::{Change as Definition, Command, Message, Refusal, Repair, RunNow, Started, Submit};
+use super::executor::{Executor, lost};
+use super::{Asker, Change as Definition, Command, Message, Refusal, Repair, RunNow, Started, Submit, replica};
 use crate::book::{About, Act, Book, Ids, Kept, Moment, NewRun, Parent};
 use crate::continuous::Continuous;
 use crate::local::now_ms;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 use store::jobs::{Change, Job, JobFilter, Jobs, Run as RunRow, RunState, TaskRun};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 /// Ids that are reserved at once.
 const MANY_IDS: i64 = 1 << 20;
@@ -32,8 +32,6 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// Wait after the database could not be written.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-type Reply = oneshot::Sender<Result<Started, Refusal>>;
-
 pub(super) struct Actor {
     jobs: Jobs,
     receiver: mpsc::Receiver<Message>,
@@ -42,7 +40,7 @@ pub(super) struct Actor {
     ids: Ids,
     /// Of the book and of definitions, to be written.
     changes: Vec<Change>,
-    replies: Vec<(Reply, Result<Started, Refusal>)>,
+    replies: Vec<(Asker, Result<Started, Refusal>)>,
     /// What acts of the last batch lead to.
     later: VecDeque<Act>,
     /// What must not be handled together with what was before.
@@ -62,8 +60,14 @@ pub(super) struct Actor {
 }
 
 impl Actor {
-    /// An actor with all runs that are not over.
-    pub async fn restored(jobs: Jobs, receiver: mpsc::Receiver<Message>, executor: Executor) -> Result<Self, Refusal> {
+    /// An actor with all runs that are not over. `given_up`: their programs were started at this
+    /// site, which is gone.
+    pub async fn restored(
+        jobs: Jobs,
+        receiver: mpsc::Receiver<Message>,
+        executor: Executor,
+        given_up: Option<&str>,
+    ) -> Result<Self, Refusal> {
         let mut actor = Self {
             jobs,
             receiver,
@@ -88,6 +92,9 @@ impl Actor {
         for run in actor.jobs.open_runs().await? {
             actor.reserve_ids().await;
             actor.resume(run).await?;
+        }
+        if let Some(site) = given_up {
+            actor.give_up(site);
         }
         for job_id in actor.book.jobs() {
             // What the job allows now; its runs know what it allowed when they came to be.
@@ -123,16 +130,38 @@ impl Actor {
         Ok(Kept { run, cores, task_runs })
     }
 
-    /// Until nobody has a way to it any more.
+    /// What was taken up again cannot be: it was started at this site.
+    fn give_up(&mut self, site: &str) {
+        let why = format!("{site}, where the task ran, is gone; look there whether its program still runs");
+        let (changes, acts) = self.book.take();
+        self.changes.extend(changes);
+        for act in acts {
+            match act {
+                Act::Launch { run_id, epoch, .. } => {
+                    let (book, mut at) = self.now();
+                    book.finished(run_id, epoch, lost(why.clone()), &mut at);
+                }
+                other => self.later.push_back(other),
+            }
+        }
+    }
+
+    /// Until nobody has a way to it any more, or another replica leads.
     pub async fn run(mut self) {
-        self.commit().await;
+        if let Err(error) = self.work().await {
+            tracing::warn!(%error, "this server leads the jobs no more");
+        }
+    }
+
+    async fn work(&mut self) -> Result<(), store::Error> {
+        self.commit().await?;
         loop {
             let message = match self.later.is_empty() {
                 true => self.next().await,
                 false => self.held.take().or_else(|| self.receiver.try_recv().ok()),
             };
             if message.is_none() && self.later.is_empty() && self.receiver.is_closed() && self.receiver.is_empty() {
-                return;
+                return Ok(());
             }
             // What is due by what is written.
             self.tick().await;
@@ -141,11 +170,11 @@ impl Actor {
             }
             if let Some(message) = message {
                 if needs_what_is_written(&message) {
-                    self.commit().await;
+                    self.commit().await?;
                 }
                 self.batch(message).await;
             }
-            self.commit().await;
+            self.commit().await?;
         }
     }
 
@@ -468,16 +497,23 @@ impl Actor {
     }
 
     /// Writes what has changed, then answers and acts. What cannot be written now is written later:
-    /// nobody is told before, and nothing starts.
-    async fn commit(&mut self) {
+    /// nobody is told before, and nothing starts. An error: somebody else writes now.
+    async fn commit(&mut self) -> Result<(), store::Error> {
         let (changes, acts) = self.book.take();
         let mut all = std::mem::take(&mut self.changes);
         // The run before the token that names it.
         let tokens = all.extract_if(.., |change| matches!(change, Change::Token(..))).collect::<Vec<_>>();
         all.extend(changes);
         all.extend(tokens);
+        all.extend(self.replies.iter().filter_map(|(asker, done)| match asker {
+            Asker::Elsewhere(id) => Some(Change::Answer(*id, replica::told(done))),
+            Asker::Here(_) => None,
+        }));
         if !all.is_empty() {
             while let Err(error) = self.jobs.write(&all).await {
+                if matches!(error, store::Error::Deposed { .. }) {
+                    return Err(error);
+                }
                 tracing::error!(%error, "what became of the runs cannot be written; trying again");
                 tokio::time::sleep(AFTER_FAILURE).await;
             }
@@ -486,9 +522,11 @@ impl Actor {
         if !self.forgotten.is_empty() {
             self.executor.forget(std::mem::take(&mut self.forgotten));
         }
-        for (reply, done) in self.replies.drain(..) {
-            // A client that is gone needs no answer.
-            let _ = reply.send(done);
+        for (asker, done) in self.replies.drain(..) {
+            if let Asker::Here(reply) = asker {
+                // A client that is gone needs no answer.
+                let _ = reply.send(done);
+            }
         }
         for act in acts {
             match act {
@@ -501,6 +539,7 @@ impl Actor {
                 Act::RunJob { .. } | Act::StopRun(_) | Act::Over { .. } => self.later.push_back(act),
             }
         }
+        Ok(())
     }
 }
 

@@ -31,12 +31,19 @@ pub(super) struct Executor {
     sender: mpsc::WeakSender<Message>,
     slots: Arc<Semaphore>,
     live: Live,
+    abandoned: CancellationToken,
 }
 
 impl Executor {
     pub fn new(options: Options, sender: mpsc::WeakSender<Message>) -> Self {
         let slots = Arc::new(Semaphore::new(options.slots.max(1)));
-        Self { options: Arc::new(options), sender, slots, live: Live::default() }
+        let abandoned = CancellationToken::new();
+        Self { options: Arc::new(options), sender, slots, live: Live::default(), abandoned }
+    }
+
+    /// Lets go of all programs: they go on, and nothing is started any more.
+    pub fn abandon(&self) {
+        self.abandoned.cancel();
     }
 
     /// Starts a program, or takes it up where it runs.
@@ -45,7 +52,7 @@ impl Executor {
         self.live.lock().unwrap_or_else(PoisonError::into_inner).insert((run_id, epoch), stop.clone());
         let dir = attempt(&self.options.attempts, task_run_id);
         let piece = Piece { run_id, handle: Handle { dir, epoch }, program, stop, executor: self.clone() };
-        tokio::spawn(piece.see_through());
+        tokio::spawn(self.abandoned.clone().run_until_cancelled_owned(piece.see_through()));
     }
 
     /// Asks a program to end; one that waits for its place does not start.
@@ -225,7 +232,7 @@ fn watched(process: Process) -> io::Result<AsyncFd<Process>> {
     Ok(unsafe { AsyncFd::register(process) }?)
 }
 
-fn lost(why: String) -> Finished {
+pub(super) fn lost(why: String) -> Finished {
     Finished::because(End::internal_error(Code::InternalError), why)
 }
 
@@ -248,6 +255,8 @@ fn last_of(dir: &Path, stream: logs::Stream) -> io::Result<String> {
     }
 }
 
-async fn blocking<R: Send + 'static>(work: impl FnOnce() -> io::Result<R> + Send + 'static) -> io::Result<R> {
+pub(super) async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> io::Result<R> + Send + 'static,
+) -> io::Result<R> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }

@@ -406,6 +406,7 @@ mod tests {
             event_logs: Some(PathBuf::from("/logs")),
             grace: Duration::from_secs(1),
             environment: BTreeMap::new(),
+            give_up_after: Duration::from_secs(1),
         }
     }
 }

@@ -269,6 +269,23 @@ fn exit(handle: &Handle) -> io::Result<Option<Exit>> {
     Ok(exit.filter(|exit| exit.epoch == handle.epoch))
 }
 
+/// Attempts in a folder of attempt folders, named by a number, that have no result, with that number.
+///
+/// # Errors
+/// The folder cannot be read, or a file is damaged.
+pub fn unfinished(attempts: &Path) -> io::Result<Vec<(i64, Handle)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(attempts)? {
+        let dir = entry?.path();
+        let number = dir.file_name().and_then(|name| name.to_str()?.parse().ok());
+        let Some(number) = number.filter(|_| !dir.join(EXIT).exists()) else { continue };
+        if let Some(launch) = files::read::<Launch>(&dir, LAUNCH)? {
+            found.push((number, Handle { dir, epoch: launch.epoch }));
+        }
+    }
+    Ok(found)
+}
+
 /// Waits until an attempt is over, or until the time is, then observes. It sees the end at once,
 /// whoever launched.
 ///

@@ -39,6 +39,7 @@ impl World {
             event_logs: None,
             grace: Duration::from_secs(1),
             environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
+            give_up_after: PATIENCE,
         };
         let engine = Engine::start(store.jobs(), options).await.unwrap();
         (store, engine)

@@ -5,5 +5,6 @@ mod cases;
 mod engine;
 mod local;
 mod quartz;
+mod replicas;
 mod simulate;
 mod world;

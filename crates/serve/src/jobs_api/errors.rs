@@ -69,8 +69,12 @@ impl From<Refusal> for ApiError {
             }
             Refusal::Repair(NotRepaired::Refused(_)) => Self::invalid(message),
             Refusal::Busy => Self::new(StatusCode::TOO_MANY_REQUESTS, "RESOURCE_EXHAUSTED", message),
-            Refusal::Down => Self::new(StatusCode::SERVICE_UNAVAILABLE, "TEMPORARILY_UNAVAILABLE", message),
-            Refusal::Repair(NotRepaired::Broken { .. }) | Refusal::Store(_) => Self::internal(message),
+            Refusal::Down | Refusal::NoLeader => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "TEMPORARILY_UNAVAILABLE", message)
+            }
+            Refusal::Repair(NotRepaired::Broken { .. }) | Refusal::Store(_) | Refusal::Leader(_) => {
+                Self::internal(message)
+            }
         }
     }
 }

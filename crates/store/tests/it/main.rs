@@ -9,6 +9,7 @@ mod jobs;
 mod killed;
 mod limit;
 mod opening;
+mod replicas;
 mod round_trip;
 mod tokens;
 mod world;
