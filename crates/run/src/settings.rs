@@ -158,7 +158,7 @@ impl Settings {
     /// # Errors
     /// At the first thing that may not be: it is named, with the task where there is one.
     pub fn read(settings: &Value) -> Result<Self, Invalid> {
-        let mut problems = Problems::default();
+        let mut problems = Problems::at_most(1);
         let read = Self::read_all(settings, &mut problems);
         match (problems.into_first(), read) {
             (Some(first), _) => Err(first.why),
@@ -245,7 +245,9 @@ impl Settings {
 /// The graph of the tasks. Of what makes none, each thing is told and left out.
 fn graph(mut for_graph: Vec<Task>, tasks: &[Value], problems: &mut Problems) -> Option<Graph> {
     loop {
-        let error = match Graph::new(for_graph.clone()) {
+        let goes_on = problems.go_on();
+        let these = if goes_on { for_graph.clone() } else { std::mem::take(&mut for_graph) };
+        let error = match Graph::new(these) {
             Ok(graph) => return Some(graph),
             Err(error) => error,
         };
@@ -253,6 +255,9 @@ fn graph(mut for_graph: Vec<Task>, tasks: &[Value], problems: &mut Problems) -> 
         let told_already = error == GraphError::Empty && !tasks.is_empty();
         if !told_already {
             problems.value(&problem::of_graph(&error, tasks), error.to_string());
+        }
+        if !goes_on {
+            return None;
         }
         leave_out(&error, &mut for_graph)?;
     }
@@ -422,7 +427,7 @@ fn of_graph(raw: &RawTask, task: &Value, key: &str, work: &Work, place: Place<'_
     };
     // Attempts are those of the items, whose settings stand inside, where they have been read.
     let inner = Some(&task["for_each_task"]["task"]).filter(|_| matches!(kind, Kind::ForEach { .. }));
-    let inner: Option<RawTask> = inner.and_then(|task| object(task, at, what, &mut Problems::default()));
+    let inner: Option<RawTask> = inner.and_then(|task| object(task, at, what, &mut Problems::at_most(1)));
     let attempts = inner.as_ref().unwrap_or(raw);
     let max_retries = attempts.max_retries.unwrap_or_default();
     if max_retries < -1 {

@@ -5,19 +5,22 @@ use super::{Invalid, Settings, kinds, shape};
 use crate::references::{Names, ReferenceError, pieces, unknown};
 use serde_json::Value;
 
+/// About how many problems are looked for.
+const MOST: usize = 200;
+
 /// Everything that is wrong with a definition: what [`Settings::read`] refuses, fields that nobody
 /// knows and would only be kept, and references that no run could resolve.
 #[must_use]
 pub fn problems(settings: &Value) -> Vec<Problem> {
-    let mut problems = Problems::default();
+    let mut problems = Problems::at_most(MOST);
     shape::check(settings, &mut problems);
-    let mut read = Problems::default();
+    let mut read = Problems::at_most(MOST);
     let _ = Settings::read_all(settings, &mut read);
     // What is of another type has been told, and in fewer words.
-    let more: Vec<Problem> = read.0.into_iter().filter(|problem| !problems.has_told(&problem.at)).collect();
-    problems.0.extend(more);
+    let more: Vec<Problem> = read.found.into_iter().filter(|problem| !problems.has_told(&problem.at)).collect();
+    problems.found.extend(more);
     references(settings, &mut problems);
-    problems.0
+    problems.found
 }
 
 /// What the references of a definition can name.
@@ -70,7 +73,12 @@ fn of_value(value: &Value, at: &str, in_list: bool, names: &Defined<'_>, problem
             for (part, reference) in pieces(text).filter_map(|piece| piece.reference()) {
                 if let Some(error) = wrong(reference, in_list, names) {
                     let why = Invalid::Value(error.to_string());
-                    problems.0.push(Problem { at: at.to_owned(), part: Some(part.to_owned()), is_name: false, why });
+                    problems.found.push(Problem {
+                        at: at.to_owned(),
+                        part: Some(part.to_owned()),
+                        is_name: false,
+                        why,
+                    });
                 }
             }
         }
@@ -141,7 +149,6 @@ mod tests {
             /parameters/1/name: two parameters have the name "day"
             /schedule/quartz_cron_expression: quartz_cron_expression "0 0 25 * * ?": hours: 25 is not in 0-23
             /schedule/timezone_id: timezone_id "Mars/Base" is no time zone, such as Europe/Prague
-            /tasks/0/spark_python_task: task "a": spark_python_task: missing field `python_file`
             /tasks/1/condition_task: task "b": condition_task: missing field `right`
             /tasks/2/for_each_task/concurrency: task "c": for_each_task: concurrency must be between 1 and 100, not 0
             /tasks/4: tasks[4] has no task_key
@@ -152,7 +159,7 @@ mod tests {
             /tasks/2/depends_on/0/task_key: tasks wait for each other in a circle: a -> c -> a
             /tasks/0/spark_python_task/parameters/2 {{job.parameters.dya}}: {{job.parameters.dya}} is no reference; did you mean day?
             /tasks/2/for_each_task/inputs {{input}}: {{input}} has no value: only the task of a for-each has an input
-            /tasks/2/for_each_task/task/spark_python_task/parameters/1 {{tasks.d.run_id}}: {{tasks.d.run_id}} is no reference; did you mean a?"#]].assert_eq(&found(&settings).join("\n"));
+            /tasks/2/for_each_task/task/spark_python_task/parameters/1 {{tasks.d.run_id}}: {{tasks.d.run_id}} is no reference; there is a, b, b, c"#]].assert_eq(&found(&settings).join("\n"));
     }
 
     #[test]

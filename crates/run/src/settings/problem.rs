@@ -20,12 +20,25 @@ pub struct Problem {
 }
 
 /// Problems in the order in which they were found.
-#[derive(Debug, Default)]
-pub(super) struct Problems(pub(super) Vec<Problem>);
+#[derive(Debug)]
+pub(super) struct Problems {
+    pub(super) found: Vec<Problem>,
+    /// About how many are looked for: each may cost reading something again.
+    most: usize,
+}
 
 impl Problems {
+    pub(super) const fn at_most(most: usize) -> Self {
+        Self { found: Vec::new(), most }
+    }
+
     pub(super) fn into_first(self) -> Option<Problem> {
-        self.0.into_iter().next()
+        self.found.into_iter().next()
+    }
+
+    /// Whether more is wanted than one that is found next.
+    pub(super) const fn go_on(&self) -> bool {
+        self.found.len() + 1 < self.most
     }
 
     /// A value that may not be.
@@ -39,7 +52,7 @@ impl Problems {
     }
 
     fn add(&mut self, at: &str, why: Invalid) {
-        self.0.push(Problem { at: at.to_owned(), part: None, is_name: false, why });
+        self.found.push(Problem { at: at.to_owned(), part: None, is_name: false, why });
     }
 
     /// Whether something has been told of this place, or of one that it is part of.
@@ -47,7 +60,7 @@ impl Problems {
         let is_within =
             |place: &str| at.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         // Of the whole there is always more to tell.
-        self.0.iter().any(|problem| !problem.at.is_empty() && is_within(&problem.at))
+        self.found.iter().any(|problem| !problem.at.is_empty() && is_within(&problem.at))
     }
 }
 

@@ -192,8 +192,13 @@ pub(super) fn object<T: DeserializeOwned>(value: &Value, at: &str, what: &str, p
         problems.malformed(at, format!("{what} must be an object"));
         return None;
     }
-    if let Ok(read) = T::deserialize(value) {
-        return Some(read);
+    match T::deserialize(value) {
+        Ok(read) => return Some(read),
+        Err(error) if !problems.go_on() => {
+            problems.malformed(at, format!("{what}: {error}"));
+            return None;
+        }
+        Err(_) => {}
     }
     let (mut rest, mut taken) = (value.clone(), Vec::new());
     loop {
@@ -205,6 +210,9 @@ pub(super) fn object<T: DeserializeOwned>(value: &Value, at: &str, what: &str, p
         // What is missing now may be what was taken out.
         if !taken.contains(&path) {
             problems.malformed(&format!("{at}{path}"), format!("{what}: {}", error.inner()));
+        }
+        if !problems.go_on() {
+            return None;
         }
         take_out(&mut rest, &path)?;
         taken.extend(path.rsplit_once('/').map(|(parent, _)| parent.to_owned()));

@@ -226,7 +226,7 @@ fn fields(object: &Value, at: &str, shape: &Shape, problems: &mut Problems) {
             None => {
                 let why =
                     format!("there is no field {name:?} here; {}", hint(name, shape.iter().map(|(name, _)| *name)));
-                problems.0.push(Problem { at, part: None, is_name: true, why: Invalid::Value(why) });
+                problems.found.push(Problem { at, part: None, is_name: true, why: Invalid::Value(why) });
             }
         }
     }
