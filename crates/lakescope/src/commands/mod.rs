@@ -1,8 +1,12 @@
 //! One file a command.
 
+#[cfg(feature = "serve")]
+pub mod apply;
 pub mod compare;
 pub mod diagnose;
 pub mod documents;
+#[cfg(feature = "serve")]
+pub mod follow;
 #[cfg(feature = "serve")]
 pub mod jobs;
 #[cfg(feature = "lab")]
