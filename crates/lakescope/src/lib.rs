@@ -21,6 +21,8 @@ mod commands;
 #[cfg(feature = "serve")]
 mod data;
 #[cfg(feature = "serve")]
+mod definitions;
+#[cfg(feature = "serve")]
 mod duties;
 pub mod inputs;
 mod output;

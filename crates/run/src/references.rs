@@ -45,6 +45,40 @@ pub enum Value {
     None(String),
 }
 
+/// What references can name in a run or in a definition.
+pub trait Names {
+    /// Names of the job's parameters.
+    fn parameters(&self) -> impl Iterator<Item = &str>;
+    /// Keys of its tasks.
+    fn tasks(&self) -> impl Iterator<Item = &str>;
+}
+
+/// What could stand there, of a path that nobody knows; `None`: it is known, though it may have no
+/// value yet. What an input has in it is known to the run only.
+pub fn unknown(path: &[&str], names: &impl Names) -> Option<String> {
+    const JOB: [&str; 7] = ["id", "name", "parameters", "repair_count", "run_id", "start_time", "trigger"];
+    const TASK: [&str; 3] = ["name", "run_id", "execution_count"];
+    const OTHER: [&str; 5] = ["result_state", "error_code", "values", "run_id", "execution_count"];
+    match path {
+        ["job", "id" | "run_id" | "name" | "repair_count"] | ["job", "trigger", "type"] => None,
+        ["job", "start_time", part] => (!TIME_PARTS.contains(part)).then(|| hint(part, TIME_PARTS)),
+        ["job", "parameters", name] => {
+            let is_known = names.parameters().any(|known| known == *name);
+            (!is_known).then(|| hint(name, names.parameters()))
+        }
+        ["job", wrong, ..] => Some(hint(wrong, JOB)),
+        ["task", "name" | "run_id" | "execution_count"] => None,
+        ["task", rest @ ..] => Some(hint(rest.first().unwrap_or(&""), TASK)),
+        ["tasks", key, ..] if !names.tasks().any(|known| known == *key) => Some(hint(key, names.tasks())),
+        ["tasks", _, "result_state" | "error_code" | "run_id" | "execution_count"] => None,
+        ["tasks", _, "values", _] => None,
+        ["tasks", _, rest @ ..] => Some(hint(rest.first().unwrap_or(&""), OTHER)),
+        ["input" | "backfill", ..] => None,
+        ["job" | "tasks"] => Some("name one of its members".to_owned()),
+        _ => Some(hint("", ["job", "task", "tasks", "input"])),
+    }
+}
+
 /// First words of references. Others are left alone.
 const FIRST: [&str; 5] = ["job", "task", "tasks", "input", "backfill"];
 
@@ -60,7 +94,7 @@ pub fn resolve(text: &str, values: &dyn Values) -> Result<String, ReferenceError
     for piece in pieces(text) {
         match piece {
             Piece::Text(text) => out.push_str(text),
-            Piece::Reference(reference) => out.push_str(&one(reference, values)?),
+            Piece::Reference(_, reference) => out.push_str(&one(reference, values)?),
         }
     }
     Ok(out)
@@ -68,10 +102,7 @@ pub fn resolve(text: &str, values: &dyn Values) -> Result<String, ReferenceError
 
 /// The references of a text, for checking settings before anything runs.
 pub fn references(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    pieces(text).filter_map(|piece| match piece {
-        Piece::Reference(reference) => Some(reference.split('.').collect()),
-        Piece::Text(_) => None,
-    })
+    pieces(text).filter_map(|piece| piece.reference()).map(|(_, reference)| reference.split('.').collect())
 }
 
 fn one(reference: &str, values: &dyn Values) -> Result<String, ReferenceError> {
@@ -84,20 +115,32 @@ fn one(reference: &str, values: &dyn Values) -> Result<String, ReferenceError> {
     }
 }
 
-enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     Text(&'a str),
-    Reference(&'a str),
+    /// With its braces, and what stands in them.
+    Reference(&'a str, &'a str),
 }
 
-fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+impl<'a> Piece<'a> {
+    /// A reference with its braces, and what stands in them.
+    pub(crate) fn reference(&self) -> Option<(&'a str, &'a str)> {
+        match self {
+            Self::Text(_) => None,
+            Self::Reference(whole, inside) => Some((whole, inside)),
+        }
+    }
+}
+
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
         if let Some((reference, after)) = leading(rest) {
+            let whole = &rest[..rest.len() - after.len()];
             rest = after;
-            return Some(Piece::Reference(reference));
+            return Some(Piece::Reference(whole, reference));
         }
         // Up to the next braces that begin a reference.
         let next = (1..rest.len()).find(|&at| rest.as_bytes()[at] == b'{' && leading(&rest[at..]).is_some());
@@ -158,7 +201,7 @@ pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String
     let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_by_key(|word| (distance(wrong, word), *word));
     let mut out = match known.first() {
-        Some(first) if distance(wrong, first) <= 2 => return format!("did you mean {first}?"),
+        Some(first) if is_near(wrong, first) => return format!("did you mean {first}?"),
         Some(_) => "there is ".to_owned(),
         None => return "there is nothing of that kind".to_owned(),
     };
@@ -166,6 +209,12 @@ pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String
         let _ = write!(out, "{}{word}", if n == 0 { "" } else { ", " });
     }
     out
+}
+
+/// Whether one word may have been meant by the other.
+fn is_near(wrong: &str, word: &str) -> bool {
+    let distance = distance(wrong, word);
+    distance <= 2 && distance < wrong.chars().count()
 }
 
 /// Letters that have to change for one word to become the other.

@@ -1,15 +1,21 @@
 //! The definition of a job, as the Jobs API writes it and the engine reads it.
 //!
 //! In: the `settings` object of a job or the body of a submitted run. Out: [`Settings`], or what is
-//! wrong and where. What the engine does not read stays as it is in the object that the caller
-//! keeps; the object itself is changed by [`fill_defaults`], [`merge`] and [`remove`] only.
+//! wrong and where: the first of it to a client, all of it to whoever writes a definition
+//! ([`problems`]). What the engine does not read stays as it is in the object that the caller keeps;
+//! the object itself is changed by [`fill_defaults`], [`merge`] and [`remove`] only.
 
+mod check;
 mod edit;
 mod libraries;
+mod problem;
 mod raw;
+mod shape;
 
+pub use check::problems;
 pub use edit::{fill_defaults, merge, remove};
 pub use libraries::Libraries;
+pub use problem::Problem;
 pub(crate) use raw::Periodic;
 
 use crate::condition::Operator;
@@ -17,12 +23,13 @@ use crate::graph::{Dependency, Graph, GraphError, Kind, Retry, Task};
 use crate::quartz::Cron;
 use crate::references::references;
 use crate::step::Limits;
+use problem::Problems;
 use raw::{
     Parameter, Raw, RawCluster, RawCondition, RawDependency, RawForEach, RawJar, RawNotebook, RawPython, RawRunJob,
-    RawSubmit, RawTask, RawWheel, Schedule, object,
+    RawSubmit, RawTask, RawWheel, Schedule, object, whole,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
@@ -184,8 +191,19 @@ impl Settings {
     /// # Errors
     /// At the first thing that may not be: it is named, with the task where there is one.
     pub fn read(settings: &Value) -> Result<Self, Invalid> {
-        let raw: Raw = object(settings, "the settings")?;
-        check_bounds(&raw)?;
+        let mut problems = Problems::at_most(1);
+        let read = Self::read_all(settings, &mut problems);
+        match (problems.into_first(), read) {
+            (Some(first), _) => Err(first.why),
+            (None, Some(read)) => Ok(read),
+            (None, None) => Err(Invalid::Malformed("the settings cannot be read".to_owned())),
+        }
+    }
+
+    /// As [`Settings::read`], past what is wrong. Without a problem there are settings.
+    fn read_all(settings: &Value, problems: &mut Problems) -> Option<Self> {
+        let raw: Raw = object(settings, "", "the settings", problems)?;
+        check_bounds(&raw, problems);
         let around = Around {
             clusters: clusters(raw.job_clusters.as_deref().unwrap_or_default()),
             variables: variables(&raw.environment_variables.unwrap_or_default()),
@@ -193,12 +211,14 @@ impl Settings {
         };
         let tasks = raw.tasks.unwrap_or_default();
         if tasks.len() > MOST_TASKS {
-            return Err(invalid(format!("a job has at most {MOST_TASKS} tasks, not {}", tasks.len())));
+            problems.value("/tasks", format!("a job has at most {MOST_TASKS} tasks, not {}", tasks.len()));
+            return None;
         }
         let mut read = Vec::with_capacity(tasks.len());
         let mut for_graph = Vec::with_capacity(tasks.len());
         for (at, task) in tasks.iter().enumerate() {
-            let (task, of_graph) = read_task(task, at, &around)?;
+            let place = Place { at: &format!("/tasks/{at}"), what: &name_of(task, at) };
+            let Some((task, of_graph)) = read_task(task, place, &around, problems) else { continue };
             read.push(task);
             for_graph.push(of_graph);
         }
@@ -207,14 +227,14 @@ impl Settings {
             .filter(|rule| rule.metric == "RUN_DURATION_SECONDS")
             .map(|rule| seconds(Some(rule.value)).unwrap_or_default())
             .min();
-        Ok(Self {
+        Some(Self {
             name: raw.name.unwrap_or_else(|| UNTITLED.to_owned()),
             tasks: read,
             limits: Limits { timeout_ms: seconds(raw.timeout_seconds), warning_ms: warning },
             concurrent_runs: u32::try_from(raw.max_concurrent_runs.unwrap_or(1)).unwrap_or(1),
             queues: raw.queue.is_some_and(|queue| queue.enabled),
             parameters: raw.parameters.unwrap_or_default().into_iter().map(|p| (p.name, p.default)).collect(),
-            graph: Graph::new(for_graph)?,
+            graph: graph(for_graph, &tasks, problems)?,
         })
     }
 
@@ -258,60 +278,110 @@ impl Settings {
     }
 }
 
-fn check_bounds(raw: &Raw) -> Result<(), Invalid> {
+/// The graph of the tasks. Of what makes none, each thing is told and left out.
+fn graph(mut for_graph: Vec<Task>, tasks: &[Value], problems: &mut Problems) -> Option<Graph> {
+    loop {
+        let goes_on = problems.go_on();
+        let these = if goes_on { for_graph.clone() } else { std::mem::take(&mut for_graph) };
+        let error = match Graph::new(these) {
+            Ok(graph) => return Some(graph),
+            Err(error) => error,
+        };
+        // Tasks without a key are missing here, and have been told.
+        let told_already = error == GraphError::Empty && !tasks.is_empty();
+        if !told_already {
+            problems.value(&problem::of_graph(&error, tasks), error.to_string());
+        }
+        if !goes_on {
+            return None;
+        }
+        leave_out(&error, &mut for_graph)?;
+    }
+}
+
+/// Takes away what the error is about; `None`: there is nothing more to take away.
+fn leave_out(error: &GraphError, for_graph: &mut Vec<Task>) -> Option<()> {
+    let (task, on) = match error {
+        GraphError::Empty => return None,
+        GraphError::Twice(key) => {
+            let second = for_graph.iter().rposition(|task| task.key == *key)?;
+            for_graph.remove(second);
+            return Some(());
+        }
+        GraphError::Unknown { task, on } | GraphError::Repeated { task, on } | GraphError::NoCondition { task, on } => {
+            (task, on)
+        }
+        GraphError::Circle(keys) => (keys.get(1)?, keys.first()?),
+    };
+    let depends_on = &mut for_graph.iter_mut().find(|known| known.key == *task)?.depends_on;
+    let wrong = depends_on.iter().rposition(|dependency| dependency.task_key == *on)?;
+    depends_on.remove(wrong);
+    Some(())
+}
+
+fn check_bounds(raw: &Raw, problems: &mut Problems) {
     if raw.name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
-        return Err(invalid(format!("the name is longer than {LONGEST_NAME} bytes")));
+        problems.value("/name", format!("the name is longer than {LONGEST_NAME} bytes"));
     }
     if raw.description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
-        return Err(invalid(format!("the description is longer than {LONGEST_DESCRIPTION} characters")));
+        problems.value("/description", format!("the description is longer than {LONGEST_DESCRIPTION} characters"));
     }
     if raw.tags.as_ref().is_some_and(|tags| tags.len() > MOST_TAGS) {
-        return Err(invalid(format!("a job has at most {MOST_TAGS} tags")));
+        problems.value("/tags", format!("a job has at most {MOST_TAGS} tags"));
     }
     if let Some(many) = raw.max_concurrent_runs.filter(|many| !(0..=MOST_CONCURRENT_RUNS).contains(many)) {
-        return Err(invalid(format!("max_concurrent_runs must be between 0 and {MOST_CONCURRENT_RUNS}, not {many}")));
+        let why = format!("max_concurrent_runs must be between 0 and {MOST_CONCURRENT_RUNS}, not {many}");
+        problems.value("/max_concurrent_runs", why);
     }
     if raw.timeout_seconds.is_some_and(|seconds| seconds < 0) {
-        return Err(invalid("timeout_seconds must not be negative"));
+        problems.value("/timeout_seconds", "timeout_seconds must not be negative");
     }
+    check_causes(raw, problems);
+    check_parameters(raw.parameters.as_deref().unwrap_or_default(), problems);
+    check_schedule(raw.schedule.as_ref(), problems);
+}
+
+fn check_causes(raw: &Raw, problems: &mut Problems) {
     let causes = [("schedule", raw.schedule.is_some()), ("continuous", raw.continuous.is_some())];
     let causes = causes.into_iter().chain([("trigger", raw.trigger.is_some())]);
     let given: Vec<&str> = causes.filter(|(_, is)| *is).map(|(name, _)| name).collect();
-    if given.len() > 1 {
-        return Err(invalid(format!("a job has one of schedule, continuous and trigger, not {}", given.join(" and "))));
+    if let [_, second, ..] = given.as_slice() {
+        let why = format!("a job has one of schedule, continuous and trigger, not {}", given.join(" and "));
+        problems.value(&format!("/{second}"), why);
     }
     if let Some(Periodic { interval, .. }) = raw.trigger.as_ref().and_then(|trigger| trigger.periodic)
         && interval < 1
     {
-        return Err(invalid(format!("the interval of trigger.periodic must be 1 or more, not {interval}")));
+        let why = format!("the interval of trigger.periodic must be 1 or more, not {interval}");
+        problems.value("/trigger/periodic/interval", why);
     }
-    check_parameters(raw.parameters.as_deref().unwrap_or_default())?;
-    check_schedule(raw.schedule.as_ref())
 }
 
-fn check_parameters(parameters: &[Parameter]) -> Result<(), Invalid> {
+fn check_parameters(parameters: &[Parameter], problems: &mut Problems) {
     let mut seen = BTreeSet::new();
-    for Parameter { name, .. } in parameters {
+    for (at, Parameter { name, .. }) in parameters.iter().enumerate() {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        let at = format!("/parameters/{at}/name");
         if name.is_empty() || !name.chars().all(plain) {
-            return Err(invalid(format!(
-                "parameter {name:?}: a name is made of letters, digits, underscores, hyphens and dots"
-            )));
+            let allowed = "a name is made of letters, digits, underscores, hyphens and dots";
+            problems.value(&at, format!("parameter {name:?}: {allowed}"));
         }
         if !seen.insert(name) {
-            return Err(invalid(format!("two parameters have the name {name:?}")));
+            problems.value(&at, format!("two parameters have the name {name:?}"));
         }
     }
-    Ok(())
 }
 
-fn check_schedule(schedule: Option<&Schedule>) -> Result<(), Invalid> {
-    let Some(Schedule { quartz_cron_expression, timezone_id }) = schedule else { return Ok(()) };
-    Cron::parse(quartz_cron_expression)
-        .map_err(|error| invalid(format!("quartz_cron_expression {quartz_cron_expression:?}: {error}")))?;
-    jiff::tz::TimeZone::get(timezone_id)
-        .map(drop)
-        .map_err(|_| invalid(format!("timezone_id {timezone_id:?} is no time zone, such as Europe/Prague")))
+fn check_schedule(schedule: Option<&Schedule>, problems: &mut Problems) {
+    let Some(Schedule { quartz_cron_expression, timezone_id }) = schedule else { return };
+    if let Err(error) = Cron::parse(quartz_cron_expression) {
+        let why = format!("quartz_cron_expression {quartz_cron_expression:?}: {error}");
+        problems.value("/schedule/quartz_cron_expression", why);
+    }
+    if jiff::tz::TimeZone::get(timezone_id).is_err() {
+        let why = format!("timezone_id {timezone_id:?} is no time zone, such as Europe/Prague");
+        problems.value("/schedule/timezone_id", why);
+    }
 }
 
 fn clusters(list: &[RawCluster]) -> BTreeMap<String, Cluster> {
@@ -328,6 +398,21 @@ fn seconds(seconds: Option<i64>) -> Option<i64> {
     seconds.filter(|seconds| *seconds > 0).map(|seconds| seconds.saturating_mul(1_000).min(LONGEST_MS))
 }
 
+/// Where something stands: as JSON Pointer, and as people call it.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    at: &'a str,
+    what: &'a str,
+}
+
+/// What people call a task.
+fn name_of(task: &Value, at: usize) -> String {
+    match task["task_key"].as_str().unwrap_or_default() {
+        "" => format!("tasks[{at}]"),
+        key => format!("task {key:?}"),
+    }
+}
+
 /// What tasks refer to by name, and share.
 struct Around {
     /// Clusters by `job_cluster_key`.
@@ -337,78 +422,82 @@ struct Around {
     environments: BTreeMap<String, Vec<String>>,
 }
 
-fn read_task(task: &Value, at: usize, around: &Around) -> Result<(TaskSettings, Task), Invalid> {
-    let key = task["task_key"].as_str().unwrap_or_default();
-    let what = if key.is_empty() { format!("tasks[{at}]") } else { format!("task {key:?}") };
-    let raw: RawTask = object(task, &what)?;
-    let key = check_key(raw.task_key.as_deref(), &what)?;
-    let cluster = match (&raw.job_cluster_key, &raw.new_cluster, &raw.existing_cluster_id) {
-        (Some(key), ..) => Some(
-            around
-                .clusters
-                .get(key)
-                .cloned()
-                .ok_or_else(|| invalid(format!("{what}: job_cluster_key {key:?} is not among the job_clusters")))?,
-        ),
-        (None, Some(cluster), _) => Some(cluster.clone()),
-        (None, None, Some(_)) => Some(Cluster::default()),
-        (None, None, None) => None,
-    };
-    let environment = match &raw.environment_key {
-        Some(key) => around
-            .environments
-            .get(key)
-            .map(Vec::as_slice)
-            .ok_or_else(|| invalid(format!("{what}: environment_key {key:?} is not among the environments")))?,
-        None => &[],
-    };
-    let libraries = Libraries::read(environment, raw.libraries.as_deref().unwrap_or_default(), &what)?;
-    let work = work(&raw.rest, &what, around)?;
-    let of_graph = of_graph(&raw, &key, &work, &what)?;
+/// A task, past what is wrong in it; `None`: it has no key.
+fn read_task(task: &Value, place: Place<'_>, around: &Around, problems: &mut Problems) -> Option<(TaskSettings, Task)> {
+    let Place { at, what } = place;
+    let raw: RawTask = object(task, at, what, problems)?;
+    let key = check_key(raw.task_key.as_deref(), place, problems);
+    let cluster = cluster(&raw, place, around, problems);
+    let libraries = libraries(&raw, place, around, problems);
+    let work = work(task, place, around, problems);
+    let of_graph = of_graph(&raw, task, &key, &work, place, problems);
     let environment_variables = around.variables.clone();
-    Ok((TaskSettings { key, work, environment_variables, cluster, libraries }, of_graph))
+    let read = TaskSettings { key, work, environment_variables, cluster, libraries };
+    (!read.key.is_empty()).then_some((read, of_graph))
 }
 
-fn check_key(key: Option<&str>, what: &str) -> Result<String, Invalid> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-    match key {
-        None | Some("") => Err(invalid(format!("{what} has no task_key"))),
-        Some(key) if key.len() > LONGEST_KEY || !key.chars().all(plain) => Err(invalid(format!(
-            "{what}: a task_key is made of up to {LONGEST_KEY} letters, digits, underscores and hyphens"
-        ))),
-        Some(key) => Ok(key.to_owned()),
+fn cluster(raw: &RawTask, Place { at, what }: Place<'_>, around: &Around, problems: &mut Problems) -> Option<Cluster> {
+    let of_job = raw.job_cluster_key.as_ref().map(|key| (key, around.clusters.get(key)));
+    if let Some((missing, None)) = of_job {
+        let why = format!("{what}: job_cluster_key {missing:?} is not among the job_clusters");
+        problems.value(&format!("{at}/job_cluster_key"), why);
     }
+    let of_job = of_job.and_then(|(_, cluster)| cluster.cloned());
+    of_job.or_else(|| raw.new_cluster.clone()).or_else(|| raw.existing_cluster_id.as_ref().map(|_| Cluster::default()))
 }
 
-fn of_graph(raw: &RawTask, key: &str, work: &Work, what: &str) -> Result<Task, Invalid> {
-    let dependency = |on: &RawDependency| {
-        let outcome = match on.outcome.as_deref() {
-            None => None,
-            Some("true") => Some(true),
-            Some("false") => Some(false),
-            Some(other) => return Err(invalid(format!("{what}: outcome {other:?} is neither \"true\" nor \"false\""))),
-        };
-        Ok(Dependency { task_key: on.task_key.clone(), outcome })
-    };
-    let depends_on = raw.depends_on.iter().flatten().map(dependency).collect::<Result<_, _>>()?;
+fn libraries(raw: &RawTask, Place { at, what }: Place<'_>, around: &Around, problems: &mut Problems) -> Libraries {
+    let of_job = raw.environment_key.as_ref().map(|key| (key, around.environments.get(key)));
+    if let Some((missing, None)) = of_job {
+        let why = format!("{what}: environment_key {missing:?} is not among the environments");
+        problems.value(&format!("{at}/environment_key"), why);
+    }
+    let environment = of_job.and_then(|(_, lines)| lines).map(Vec::as_slice).unwrap_or_default();
+    let mut libraries = Libraries { python: environment.to_vec(), ..Libraries::default() };
+    for (nth, library) in raw.libraries.iter().flatten().enumerate() {
+        if let Err(why) = libraries.add(library) {
+            problems.value(&format!("{at}/libraries/{nth}"), format!("{what}: libraries[{nth}] {why}"));
+        }
+    }
+    libraries
+}
+
+fn check_key(key: Option<&str>, Place { at, what }: Place<'_>, problems: &mut Problems) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let key = key.unwrap_or_default();
+    if key.is_empty() {
+        problems.value(at, format!("{what} has no task_key"));
+    } else if key.len() > LONGEST_KEY || !key.chars().all(plain) {
+        let allowed = format!("a task_key is made of up to {LONGEST_KEY} letters, digits, underscores and hyphens");
+        problems.value(&format!("{at}/task_key"), format!("{what}: {allowed}"));
+    }
+    key.to_owned()
+}
+
+fn of_graph(raw: &RawTask, task: &Value, key: &str, work: &Work, place: Place<'_>, problems: &mut Problems) -> Task {
+    let Place { at, what } = place;
+    let dependencies = raw.depends_on.iter().flatten().enumerate();
+    let depends_on = dependencies.map(|(nth, on)| dependency(on, &format!("{at}/depends_on/{nth}"), what, problems));
+    let depends_on = depends_on.collect();
     let (kind, reads) = match work {
         Work::Condition { left, right, .. } => (Kind::Condition, read_from([left, right])),
         Work::ForEach { inputs, .. } => {
-            let each: RawForEach = object(&raw.rest["for_each_task"], what)?;
-            let concurrency = each.concurrency.unwrap_or(1).clamp(1, MOST_CONCURRENT_ITEMS) as u32;
-            (Kind::ForEach { concurrency }, read_from([inputs]))
+            let many = whole(&task["for_each_task"]["concurrency"]).unwrap_or(1);
+            (Kind::ForEach { concurrency: many.clamp(1, MOST_CONCURRENT_ITEMS) as u32 }, read_from([inputs]))
         }
         _ => (Kind::Work, Vec::new()),
     };
-    // Attempts are those of the items, whose settings stand inside.
-    let inner = raw.rest.get("for_each_task").and_then(|each| each.get("task")).filter(|_| kind != Kind::Work);
-    let inner: Option<RawTask> = inner.map(|task| object(task, what)).transpose()?;
+    // Attempts are those of the items, whose settings stand inside, where they have been read.
+    let inner = Some(&task["for_each_task"]["task"]).filter(|_| matches!(kind, Kind::ForEach { .. }));
+    let inner: Option<RawTask> = inner.and_then(|task| object(task, at, what, &mut Problems::at_most(1)));
     let attempts = inner.as_ref().unwrap_or(raw);
     let max_retries = attempts.max_retries.unwrap_or_default();
     if max_retries < -1 {
-        return Err(invalid(format!("{what}: max_retries must be -1 (without end) or more, not {max_retries}")));
+        let within = if inner.is_some() { "/for_each_task/task" } else { "" };
+        let why = format!("{what}: max_retries must be -1 (without end) or more, not {max_retries}");
+        problems.value(&format!("{at}{within}/max_retries"), why);
     }
-    Ok(Task {
+    Task {
         key: key.to_owned(),
         depends_on,
         run_if: raw.run_if.unwrap_or_default(),
@@ -421,7 +510,21 @@ fn of_graph(raw: &RawTask, key: &str, work: &Work, what: &str) -> Result<Task, I
             on_timeout: attempts.retry_on_timeout.unwrap_or_default(),
         },
         timeout_ms: seconds(attempts.timeout_seconds),
-    })
+    }
+}
+
+fn dependency(on: &RawDependency, at: &str, what: &str, problems: &mut Problems) -> Dependency {
+    let outcome = match on.outcome.as_deref() {
+        None => None,
+        Some("true") => Some(true),
+        Some("false") => Some(false),
+        Some(other) => {
+            let why = format!("{what}: outcome {other:?} is neither \"true\" nor \"false\"");
+            problems.value(&format!("{at}/outcome"), why);
+            None
+        }
+    };
+    Dependency { task_key: on.task_key.clone(), outcome }
 }
 
 /// Keys of the tasks whose values these texts refer to.
@@ -460,64 +563,81 @@ const KINDS: [&str; 21] = [
     "sql_task",
 ];
 
-fn work(rest: &Map<String, Value>, what: &str, around: &Around) -> Result<Work, Invalid> {
-    let given: Vec<&str> =
-        KINDS.into_iter().filter(|kind| rest.get(*kind).is_some_and(|value| !value.is_null())).collect();
-    let kind = match given.as_slice() {
-        [kind] => *kind,
-        [] => return Err(invalid(format!("{what} does nothing; give it one of {}", KINDS.join(", ")))),
-        [first, second, ..] => return Err(invalid(format!("{what} has both {first} and {second}; it can have one"))),
-    };
-    let (value, what) = (&rest[kind], format!("{what}: {kind}"));
-    Ok(match kind {
-        "condition_task" => {
-            let RawCondition { op, left, right } = object(value, &what)?;
-            Work::Condition { op, left, right }
-        }
-        "for_each_task" => for_each(object(value, &what)?, &what, around)?,
-        "run_job_task" => {
-            let RawRunJob { job_id, job_parameters } = object(value, &what)?;
-            Work::RunJob { job_id, parameters: job_parameters.unwrap_or_default() }
-        }
-        "spark_python_task" => {
-            let RawPython { python_file, parameters } = object(value, &what)?;
-            Work::Python { file: python_file, parameters: parameters.unwrap_or_default() }
-        }
-        "python_wheel_task" => {
-            let RawWheel { package_name, entry_point, parameters, named_parameters } = object(value, &what)?;
-            let (parameters, named) = (parameters.unwrap_or_default(), named_parameters.unwrap_or_default());
-            if !parameters.is_empty() && !named.is_empty() {
-                return Err(invalid(format!("{what} has both parameters and named_parameters; it can have one")));
-            }
-            Work::Wheel { package: package_name, entry_point, parameters, named }
-        }
-        "notebook_task" => {
-            let RawNotebook { notebook_path, base_parameters } = object(value, &what)?;
-            Work::Notebook { path: notebook_path, parameters: base_parameters.unwrap_or_default() }
-        }
-        "spark_submit_task" => {
-            let RawSubmit { parameters } = object(value, &what)?;
-            Work::SparkSubmit { parameters: parameters.unwrap_or_default() }
-        }
-        "spark_jar_task" => {
-            let RawJar { jar_uri, main_class_name, parameters } = object(value, &what)?;
-            let (jar, parameters) = (jar_uri.unwrap_or_default(), parameters.unwrap_or_default());
-            Work::SparkJar { jar, main_class: main_class_name, parameters }
-        }
-        other => Work::Other(other.to_owned()),
-    })
+/// The kinds of work that a task is given.
+fn kinds(task: &Value) -> impl Iterator<Item = &'static str> {
+    KINDS.into_iter().filter(|kind| !task[*kind].is_null())
 }
 
-fn for_each(raw: RawForEach, what: &str, around: &Around) -> Result<Work, Invalid> {
-    let RawForEach { inputs, task, concurrency } = raw;
+/// What a task does. What cannot be read is told, and something of its kind stands for it.
+fn work(task: &Value, Place { at, what }: Place<'_>, around: &Around, problems: &mut Problems) -> Work {
+    let mut given = kinds(task);
+    let (Some(kind), second) = (given.next(), given.next()) else {
+        problems.value(at, format!("{what} does nothing; give it one of {}", KINDS.join(", ")));
+        return Work::Other(String::new());
+    };
+    if let Some(second) = second {
+        problems.value(&format!("{at}/{second}"), format!("{what} has both {kind} and {second}; it can have one"));
+    }
+    let (value, at, what) = (&task[kind], format!("{at}/{kind}"), format!("{what}: {kind}"));
+    let place = Place { at: &at, what: &what };
+    let work = match kind {
+        "condition_task" => Some(condition(value, place, problems)),
+        "for_each_task" => for_each(value, place, around, problems),
+        "run_job_task" => object(value, &at, &what, problems).map(|RawRunJob { job_id, job_parameters }| {
+            Work::RunJob { job_id, parameters: job_parameters.unwrap_or_default() }
+        }),
+        "spark_python_task" => object(value, &at, &what, problems).map(|RawPython { python_file, parameters }| {
+            Work::Python { file: python_file, parameters: parameters.unwrap_or_default() }
+        }),
+        "python_wheel_task" => object(value, &at, &what, problems).map(|raw| wheel(raw, place, problems)),
+        "notebook_task" => object(value, &at, &what, problems).map(|RawNotebook { notebook_path, base_parameters }| {
+            Work::Notebook { path: notebook_path, parameters: base_parameters.unwrap_or_default() }
+        }),
+        "spark_submit_task" => object(value, &at, &what, problems)
+            .map(|RawSubmit { parameters }| Work::SparkSubmit { parameters: parameters.unwrap_or_default() }),
+        "spark_jar_task" => {
+            object(value, &at, &what, problems).map(|RawJar { jar_uri, main_class_name, parameters }| {
+                let (jar, parameters) = (jar_uri.unwrap_or_default(), parameters.unwrap_or_default());
+                Work::SparkJar { jar, main_class: main_class_name, parameters }
+            })
+        }
+        _ => None,
+    };
+    work.unwrap_or_else(|| Work::Other(kind.to_owned()))
+}
+
+fn wheel(raw: RawWheel, Place { at, what }: Place<'_>, problems: &mut Problems) -> Work {
+    let RawWheel { package_name, entry_point, parameters, named_parameters } = raw;
+    let (parameters, named) = (parameters.unwrap_or_default(), named_parameters.unwrap_or_default());
+    if !parameters.is_empty() && !named.is_empty() {
+        let why = format!("{what} has both parameters and named_parameters; it can have one");
+        problems.value(&format!("{at}/named_parameters"), why);
+    }
+    Work::Wheel { package: package_name, entry_point, parameters, named }
+}
+
+/// A condition that cannot be read stays one: what depends on its outcome is not wrong.
+fn condition(value: &Value, Place { at, what }: Place<'_>, problems: &mut Problems) -> Work {
+    match object(value, at, what, problems) {
+        Some(RawCondition { op, left, right }) => Work::Condition { op, left, right },
+        None => Work::Condition { op: Operator::EqualTo, left: String::new(), right: String::new() },
+    }
+}
+
+fn for_each(value: &Value, Place { at, what }: Place<'_>, around: &Around, problems: &mut Problems) -> Option<Work> {
+    let RawForEach { inputs, task, concurrency } = object(value, at, what, problems)?;
     if let Some(wrong) = concurrency.filter(|many| !(1..=MOST_CONCURRENT_ITEMS).contains(many)) {
-        return Err(invalid(format!("{what}: concurrency must be between 1 and {MOST_CONCURRENT_ITEMS}, not {wrong}")));
+        let why = format!("{what}: concurrency must be between 1 and {MOST_CONCURRENT_ITEMS}, not {wrong}");
+        problems.value(&format!("{at}/concurrency"), why);
     }
-    let (inner, _) = read_task(&task, 0, around)?;
-    match inner.work {
-        Work::ForEach { .. } => Err(invalid(format!("{what}: a for-each stands in a for-each, which cannot be"))),
-        _ => Ok(Work::ForEach { inputs, task: Box::new(inner) }),
+    let inside = format!("{at}/task");
+    let place = Place { at: &inside, what: &name_of(&task, 0) };
+    let (inner, _) = read_task(&task, place, around, problems)?;
+    if matches!(inner.work, Work::ForEach { .. }) {
+        let why = format!("{what}: a for-each stands in a for-each, which cannot be");
+        problems.value(&format!("{inside}/for_each_task"), why);
     }
+    Some(Work::ForEach { inputs, task: Box::new(inner) })
 }
 
 #[cfg(test)]
@@ -553,6 +673,10 @@ mod tests {
                     json!([{ "task_key": "a", "environment_key": "x", "spark_python_task": { "python_file": "/a.py" } }]),
                 ),
                 "environment_key \"x\" is not among the environments",
+            ),
+            (
+                job(json!([{ "task_key": "a", "libraries": ["x"], "spark_python_task": { "python_file": "/a.py" } }])),
+                "task \"a\": libraries[0] must be one of pypi",
             ),
             (
                 job(json!([{ "task_key": "a", "python_wheel_task":

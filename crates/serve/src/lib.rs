@@ -123,12 +123,14 @@ pub fn router(app: App) -> Router {
     let mcp = mcp::over_http(Arc::clone(&app.history));
     let few_uploads = middleware::from_fn_with_state(busy::Uploads::default(), busy::uploads);
     let kept = middleware::from_fn_with_state(answers::Answers::new(Arc::clone(&app.history)), answers::of);
+    let pages_api = api::router().layer(few_uploads).layer(middleware::map_response(busy::retry_after));
+    #[cfg(target_os = "linux")]
+    let pages_api = pages_api.layer(Extension(app.workspace.clone()));
     #[cfg(target_os = "linux")]
     let jobs =
         app.workspace.map_or_else(jobs_api::none, |workspace| jobs_api::router(workspace, Arc::clone(&app.history)));
     #[cfg(not(target_os = "linux"))]
     let jobs = Router::new();
-    let pages_api = api::router().layer(few_uploads).layer(middleware::map_response(busy::retry_after));
     Router::new()
         .nest_service("/mcp", mcp)
         .route("/health", get(|| async { "ok" }))

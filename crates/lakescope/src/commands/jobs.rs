@@ -1,22 +1,28 @@
 //! `lakescope jobs`: jobs and their runs on a server, with the words of the Databricks command line.
 
-use super::remote::{self, Column, Remote, Server, body, show, show_list, text};
+use super::apply;
+use super::follow::{Watch, is_final, state, took};
+use super::remote::{self, Column, Form, Remote, Server, body, show, show_list, text};
 use crate::cli::Global;
+use crate::definitions;
 use crate::output;
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
   lakescope jobs create --json @night.json
-  lakescope jobs run-now 7 --param day=2026-11-30
+  lakescope jobs apply night.yml --dry-run
+  lakescope jobs run-now 7 --param day=2026-11-30 --follow
   lakescope jobs list-runs --job-id 7 --limit 5 -o json
   lakescope jobs get-run-output 4711
   lakescope jobs repair-run 42 --rerun-all-failed-tasks
 
-run-now, submit, repair-run and cancel-run wait for the end of the run; --no-wait does not.
+run-now, submit, repair-run and cancel-run wait for the end of the run; --no-wait does not, --follow
+shows its tasks and what they write.
 Exit codes: 0 the run went well, 1 it did not, 2 the command could not be done.";
 
 /// Options of the command.
@@ -34,6 +40,10 @@ pub struct Args {
 /// What can be done with jobs and runs.
 #[derive(Debug, clap::Subcommand)]
 pub enum Action {
+    /// Give the server what files define: makes jobs that are not there, changes those that differ.
+    Apply(apply::Args),
+    /// Say what is wrong with files that define jobs, without a server.
+    Validate(definitions::Options),
     /// Make a job; prints its id.
     Create(Json),
     /// Show a job.
@@ -141,6 +151,14 @@ pub enum Action {
         #[arg(long, value_name = "MS")]
         start_time_to: Option<i64>,
     },
+    /// Show the tasks of a run and what they write until it is over.
+    Follow {
+        /// Its id.
+        run_id: i64,
+        /// Most minutes to wait.
+        #[arg(long, value_name = "MINUTES", default_value_t = 1_440)]
+        timeout: u64,
+    },
     /// Show what a task run wrote and what went wrong.
     GetRunOutput {
         /// Id of the task run.
@@ -205,23 +223,37 @@ pub struct Json {
 #[derive(Debug, clap::Args)]
 pub struct Wait {
     /// Do not wait for the end of the run.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "follow")]
     pub no_wait: bool,
+    /// Show the tasks and what they write while they run.
+    #[arg(long)]
+    pub follow: bool,
     /// Most minutes to wait.
     #[arg(long, value_name = "MINUTES", default_value_t = 1_440)]
     pub timeout: u64,
 }
 
 pub fn run(args: &Args, global: &Global) -> Result<ExitCode> {
+    let form = args.remote.output;
+    if let Action::Validate(options) = &args.action {
+        return apply::validate(options, form, global);
+    }
     let server = args.remote.server()?;
     remote::block_on(async {
         match &args.action {
+            Action::Apply(apply) => apply::apply(apply, &server, form, global).await,
+            Action::Follow { run_id, timeout } => {
+                let watch = Watch::follow(form, BTreeSet::new());
+                let run = over(&server, *run_id, minutes(*timeout), watch).await?;
+                shown(&run, true, form, global)?;
+                Ok(exit(&run))
+            }
             Action::List { .. } | Action::ListRuns { .. } => list(args, &server, global).await,
             Action::Get { .. } | Action::GetRun { .. } | Action::GetRunOutput { .. } => {
                 get(args, &server, global).await
             }
             Action::RunNow { .. } | Action::Submit { .. } | Action::RepairRun { .. } | Action::CancelRun { .. } => {
-                start(&args.action, &server, global).await
+                start(&args.action, &server, form, global).await
             }
             _ => change(&args.action, &server, global).await,
         }
@@ -279,20 +311,9 @@ fn page(limit: Option<usize>, most: usize) -> String {
     limit.unwrap_or(most).clamp(1, most).to_string()
 }
 
-/// The result, or how far it is.
-fn state(run: &Value) -> String {
-    let state = &run["state"];
-    let result = text(state, "result_state");
-    if result.is_empty() { text(state, "life_cycle_state") } else { result }
-}
-
 fn time(ms: &Value) -> String {
     let at = ms.as_i64().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     at.map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()).unwrap_or_default()
-}
-
-fn took(ms: &Value) -> String {
-    ms.as_i64().map(|ms| model::Millis(ms).to_string()).unwrap_or_default()
 }
 
 async fn get(args: &Args, server: &Server, global: &Global) -> Result<ExitCode> {
@@ -317,7 +338,7 @@ async fn get(args: &Args, server: &Server, global: &Global) -> Result<ExitCode> 
 }
 
 /// An object whose arrays come a hundred items at a time, put together.
-async fn whole(server: &Server, path: &str, query: &[(&str, String)]) -> Result<Value> {
+pub async fn whole(server: &Server, path: &str, query: &[(&str, String)]) -> Result<Value> {
     let mut all = server.get(path, query).await?;
     while let Some(token) = all["next_page_token"].as_str().map(str::to_owned) {
         let mut query = query.to_vec();
@@ -382,8 +403,13 @@ fn with(mut fields: Map<String, Value>, name: &str, id: i64) -> Value {
 }
 
 /// Starts or stops a run, and waits for its end.
-async fn start(action: &Action, server: &Server, global: &Global) -> Result<ExitCode> {
+async fn start(action: &Action, server: &Server, form: Form, global: &Global) -> Result<ExitCode> {
     let (path, sent, wait) = request(action, server).await?;
+    let known = match action {
+        // What was done before the repair is not told again.
+        Action::RepairRun { run_id, .. } if wait.follow => task_runs(server, *run_id).await?,
+        _ => BTreeSet::new(),
+    };
     let answer = server.post(&format!("/api/2.2/jobs/{path}"), &sent).await?;
     if wait.no_wait {
         if answer.as_object().is_some_and(|fields| !fields.is_empty()) {
@@ -392,16 +418,41 @@ async fn start(action: &Action, server: &Server, global: &Global) -> Result<Exit
         return Ok(ExitCode::SUCCESS);
     }
     let run_id = answer["run_id"].as_i64().or_else(|| sent["run_id"].as_i64()).unwrap_or_default();
-    let run = over(server, run_id, Duration::from_secs(wait.timeout.saturating_mul(60)), global).await?;
-    show(&run, global)?;
-    let good = ["SUCCESS", "SUCCESS_WITH_FAILURES"].contains(&state(&run).as_str());
-    if !good && !global.quiet {
-        output::remark(&format!("run {run_id}: {}; {}", state(&run), text(&run["state"], "state_message")));
+    let watch = if wait.follow { Watch::follow(form, known) } else { Watch::state(global.quiet) };
+    let run = over(server, run_id, minutes(wait.timeout), watch).await?;
+    shown(&run, wait.follow, form, global)?;
+    Ok(if matches!(action, Action::CancelRun { .. }) { ExitCode::SUCCESS } else { exit(&run) })
+}
+
+/// Shows a run that is over. What was followed has been told already.
+fn shown(run: &Value, was_followed: bool, form: Form, global: &Global) -> Result<()> {
+    if was_followed && form == Form::Text {
+        return Ok(());
     }
-    Ok(match good || matches!(action, Action::CancelRun { .. }) {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(1),
-    })
+    show(run, global)?;
+    if !went_well(run) && !global.quiet && !was_followed {
+        let said = text(&run["state"], "state_message");
+        output::remark(&format!("run {}: {}; {said}", run["run_id"], state(run)));
+    }
+    Ok(())
+}
+
+fn went_well(run: &Value) -> bool {
+    ["SUCCESS", "SUCCESS_WITH_FAILURES"].contains(&state(run).as_str())
+}
+
+fn exit(run: &Value) -> ExitCode {
+    if went_well(run) { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+const fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(minutes.saturating_mul(60))
+}
+
+/// Ids of all task runs of a run.
+async fn task_runs(server: &Server, run_id: i64) -> Result<BTreeSet<i64>> {
+    let run = whole(server, "/api/2.2/jobs/runs/get", &[("run_id", run_id.to_string())]).await?;
+    Ok(run["tasks"].as_array().into_iter().flatten().filter_map(|task| task["run_id"].as_i64()).collect())
 }
 
 async fn request<'a>(action: &'a Action, server: &Server) -> Result<(&'static str, Value, &'a Wait)> {
@@ -471,10 +522,10 @@ fn parameters(params: &[String]) -> Result<Value> {
 const AWAY: Duration = Duration::from_secs(300);
 
 /// The run when it is over.
-async fn over(server: &Server, run_id: i64, patience: Duration, global: &Global) -> Result<Value> {
+async fn over(server: &Server, run_id: i64, patience: Duration, mut watch: Watch) -> Result<Value> {
     let begun = std::time::Instant::now();
+    let longest = Duration::from_secs(if watch.is_close() { 1 } else { 5 });
     let mut pause = Duration::from_millis(100);
-    let mut last = String::new();
     let mut answered = begun;
     loop {
         let run = match whole(server, "/api/2.2/jobs/runs/get", &[("run_id", run_id.to_string())]).await {
@@ -485,18 +536,14 @@ async fn over(server: &Server, run_id: i64, patience: Duration, global: &Global)
             run => run?,
         };
         answered = std::time::Instant::now();
-        let life_cycle = text(&run["state"], "life_cycle_state");
-        if ["TERMINATED", "SKIPPED", "INTERNAL_ERROR"].contains(&life_cycle.as_str()) {
+        watch.see(&run, server).await;
+        if is_final(&text(&run["state"], "life_cycle_state")) {
             return Ok(run);
-        }
-        if life_cycle != last && !global.quiet {
-            output::remark(&format!("run {run_id}: {life_cycle}"));
-            last = life_cycle;
         }
         if begun.elapsed() > patience {
             bail!("run {run_id} is not over after {} min; it goes on", patience.as_secs() / 60);
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 3 / 2).min(Duration::from_secs(5));
+        pause = (pause * 3 / 2).min(longest);
     }
 }

@@ -1,10 +1,14 @@
 //! One file a command.
 
+#[cfg(feature = "serve")]
+pub mod apply;
 pub mod compare;
 #[cfg(all(feature = "serve", feature = "lab", target_os = "linux"))]
 pub mod demo;
 pub mod diagnose;
 pub mod documents;
+#[cfg(feature = "serve")]
+pub mod follow;
 #[cfg(feature = "serve")]
 pub mod jobs;
 #[cfg(feature = "lab")]

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod command;
+#[cfg(all(feature = "serve", target_os = "linux"))]
+mod definitions;
 mod fixture;
 #[cfg(feature = "serve")]
 mod openapi;

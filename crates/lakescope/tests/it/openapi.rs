@@ -1,6 +1,6 @@
 //! The description of the API, held against what a server answers.
 
-use crate::serve::{Server, samples};
+use crate::serve::{Server, data_in, samples};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ struct Described {
     server: Server,
     document: Value,
     schemas: Value,
-    _folder: tempfile::TempDir,
+    _folders: [tempfile::TempDir; 2],
 }
 
 /// An answer with its media type.
@@ -36,11 +36,12 @@ impl Described {
         }
         std::fs::write(folder.path().join("app-attempt_1"), with_attempt_and_streams()).unwrap();
         std::fs::write(folder.path().join("app-broken"), "no log at all").unwrap();
-        let server = Server::start(folder.path());
+        let data = tempfile::tempdir().unwrap();
+        let server = Server::over(folder.path(), &data_in(&data), &["--no-auth", "--jobs"]);
         let document = server.json(&format!("{ROOT}/openapi.json"));
         let mut schemas = document["components"]["schemas"].clone();
         forbid_what_is_not_described(&mut schemas);
-        Self { server, document, schemas, _folder: folder }
+        Self { server, document, schemas, _folders: [folder, data] }
     }
 
     fn ask(&self, request: reqwest::RequestBuilder) -> Answer {
@@ -93,6 +94,17 @@ impl Described {
             Some(to) => self.document.pointer(to.trim_start_matches('#')).unwrap(),
             None => value,
         }
+    }
+
+    /// Addresses of a path that is about a task run.
+    fn of_task_run(&self, path: &str) -> String {
+        let run =
+            r#"{ "tasks": [{ "task_key": "a", "condition_task": { "left": "1", "op": "EQUAL_TO", "right": "1" } }] }"#;
+        let submit = format!("{}/api/2.2/jobs/runs/submit", self.server.serving.address);
+        let answer = self.ask(self.server.client.post(submit).body(run));
+        let run: Value = serde_json::from_slice(&answer.body).unwrap();
+        let run = self.server.json(&format!("/api/2.2/jobs/runs/get?run_id={}", run["run_id"]));
+        path.replace("{run_id}", &run["tasks"][0]["run_id"].to_string())
     }
 
     /// Every address that a path of the document stands for, over all applications.
@@ -193,7 +205,11 @@ fn answers_are_as_they_are_described() {
             continue;
         }
         let about_one = path.contains("{id}");
-        let addresses = if about_one { described.addresses(path) } else { vec![path.to_owned()] };
+        let addresses = match path {
+            _ if about_one => described.addresses(path),
+            _ if path.contains("{run_id}") => vec![described.of_task_run(path), path.replace("{run_id}", "7")],
+            path => vec![path.to_owned()],
+        };
         let mut statuses = BTreeSet::new();
         for (address, query) in addresses.iter().flat_map(|a| described.queries(path).into_iter().map(move |q| (a, q)))
         {
@@ -234,7 +250,11 @@ fn parameters_are_as_they_are_described() {
     let mut checked = 0;
     for (path, operation) in described.gets() {
         let query = if path == "/shuffle" { "bytes=1GB&" } else { "" };
-        let address = if path.contains("{id}") { described.addresses(path).pop().unwrap() } else { path.to_owned() };
+        let address = match path {
+            _ if path.contains("{id}") => described.addresses(path).pop().unwrap(),
+            _ if path.contains("{run_id}") => described.of_task_run(path),
+            path => path.to_owned(),
+        };
         for parameter in operation["parameters"].as_array().into_iter().flatten().filter(|p| p["in"] == "query") {
             let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
             let words = schema["enum"].as_array().or(schema["items"]["enum"].as_array());

@@ -22,7 +22,7 @@ impl Server {
     }
 
     /// Over a data directory that outlives it.
-    fn over(folder: &Path, data: &Path, args: &[&str]) -> Self {
+    pub fn over(folder: &Path, data: &Path, args: &[&str]) -> Self {
         let args = [&[folder.to_str().unwrap(), "--interval", "1"], args].concat();
         let serving = Serving::start(binary(), data, args).unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -58,7 +58,7 @@ impl Server {
     }
 }
 
-fn data_in(folder: &tempfile::TempDir) -> PathBuf {
+pub fn data_in(folder: &tempfile::TempDir) -> PathBuf {
     folder.path().join("data")
 }
 

@@ -1,7 +1,7 @@
 //! What the references in the settings of a task stand for.
 
 use super::active::Active;
-use crate::references::{TIME_PARTS, Value, Values, hint, time_part};
+use crate::references::{Names, Value, Values, hint, time_part, unknown};
 use serde_json::Value as Json;
 
 /// Everything that a task of a run can refer to.
@@ -25,76 +25,77 @@ pub(super) fn text(value: &Json) -> String {
     }
 }
 
+impl Names for Known<'_> {
+    fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.run.parameter_names()
+    }
+
+    fn tasks(&self) -> impl Iterator<Item = &str> {
+        self.run.keys()
+    }
+}
+
 impl Values for Known<'_> {
     fn value(&self, path: &[&str]) -> Value {
+        if let Some(hint) = unknown(path, self) {
+            return Value::Unknown(hint);
+        }
         match path {
             ["job", rest @ ..] => self.job(rest),
             ["task", rest @ ..] => self.task(rest),
             ["tasks", key, rest @ ..] => self.other_task(key, rest),
             ["input", rest @ ..] => self.input(rest),
-            ["backfill", ..] => Value::None("this run is no backfill".to_owned()),
-            _ => Value::Unknown(hint("", ["job", "task", "tasks", "input"])),
+            _ => Value::None("this run is no backfill".to_owned()),
         }
     }
+}
+
+/// A value that is known by name, or why it is not there now.
+fn or_none(value: Option<String>, why: impl FnOnce() -> String) -> Value {
+    value.map_or_else(|| Value::None(why()), Value::Is)
 }
 
 impl Known<'_> {
     fn job(&self, path: &[&str]) -> Value {
         let run = self.run;
-        match path {
-            ["id"] => Value::Is(run.job_id().to_string()),
-            ["run_id"] => Value::Is(run.run_id().to_string()),
-            ["name"] => Value::Is(run.name().to_owned()),
-            ["repair_count"] => Value::Is(run.repair_count().to_string()),
-            ["trigger", "type"] => Value::Is(run.cause().to_lowercase()),
-            ["start_time", part] => match jiff::Timestamp::from_millisecond(run.start_ms()) {
-                Ok(at) => time_part(at, part).map_or_else(|| Value::Unknown(hint(part, TIME_PARTS)), Value::Is),
-                Err(_) => Value::None("the start of the run is not known".to_owned()),
-            },
-            ["parameters", name] => match run.parameter(name) {
-                Some(value) => Value::Is(value),
-                None => Value::Unknown(hint(name, run.parameter_names())),
-            },
-            [wrong, ..] => {
-                let known = ["id", "name", "parameters", "repair_count", "run_id", "start_time", "trigger"];
-                Value::Unknown(hint(wrong, known))
+        let value = match path {
+            ["id"] => Some(run.job_id().to_string()),
+            ["run_id"] => Some(run.run_id().to_string()),
+            ["name"] => Some(run.name().to_owned()),
+            ["repair_count"] => Some(run.repair_count().to_string()),
+            ["trigger", _] => Some(run.cause().to_lowercase()),
+            ["start_time", part] => {
+                let at = jiff::Timestamp::from_millisecond(run.start_ms()).ok();
+                at.and_then(|at| time_part(at, part))
             }
-            [] => Value::Unknown("name one of its members".to_owned()),
-        }
+            ["parameters", name] => run.parameter(name),
+            _ => None,
+        };
+        or_none(value, || "the run does not know it".to_owned())
     }
 
     fn task(&self, path: &[&str]) -> Value {
-        match path {
-            ["name"] => Value::Is(self.run.key(self.task).to_owned()),
-            ["run_id"] => Value::Is(self.task_run_id.to_string()),
-            ["execution_count"] => Value::Is((self.attempt + 1).to_string()),
-            _ => Value::Unknown(hint(path.first().unwrap_or(&""), ["name", "run_id", "execution_count"])),
-        }
+        Value::Is(match path {
+            ["name"] => self.run.key(self.task).to_owned(),
+            ["run_id"] => self.task_run_id.to_string(),
+            _ => (self.attempt + 1).to_string(),
+        })
     }
 
     fn other_task(&self, key: &str, path: &[&str]) -> Value {
-        let Some(at) = self.run.position(key) else {
-            return Value::Unknown(hint(key, self.run.keys()));
-        };
-        let Some(row) = self.run.current(at) else {
+        let Some(row) = self.run.position(key).and_then(|at| self.run.current(at)) else {
             return Value::None(format!("task {key:?} is not part of this run"));
         };
-        let not_over = || Value::None(format!("task {key:?} is not over"));
+        let not_over = || format!("task {key:?} is not over");
         match path {
             ["run_id"] => Value::Is(row.row.task_run_id.to_string()),
             ["execution_count"] => Value::Is((row.row.attempt + 1).to_string()),
-            ["result_state"] => {
-                row.row.result.as_ref().map_or_else(not_over, |result| Value::Is(result.to_lowercase()))
+            ["result_state"] => or_none(row.row.result.as_ref().map(|result| result.to_lowercase()), not_over),
+            ["error_code"] => or_none(row.row.code.clone(), not_over),
+            [_, name] => {
+                or_none(row.detail.values.get(*name).map(text), || format!("task {key:?} has set no value {name:?}"))
             }
-            ["error_code"] => row.row.code.clone().map_or_else(not_over, Value::Is),
-            ["values", name] => match row.detail.values.get(*name) {
-                Some(value) => Value::Is(text(value)),
-                None => Value::None(format!("task {key:?} has set no value {name:?}")),
-            },
-            _ => {
-                let known = ["result_state", "error_code", "values", "run_id", "execution_count"];
-                Value::Unknown(hint(path.first().unwrap_or(&""), known))
-            }
+            _ => Value::None(not_over()),
         }
     }
 

@@ -1,6 +1,5 @@
 //! What the program of a task needs besides itself.
 
-use super::{Invalid, invalid};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -37,21 +36,16 @@ fn line(value: &Value) -> Option<String> {
 }
 
 impl Libraries {
-    /// Reads the `libraries` of a task behind the packages of its environment.
-    pub(super) fn read(environment: &[String], list: &[Value], what: &str) -> Result<Self, Invalid> {
-        let mut all = Self { python: environment.to_vec(), ..Self::default() };
-        for (at, library) in list.iter().enumerate() {
-            let what = format!("{what}: libraries[{at}]");
-            let kinds: Vec<(&String, &Value)> = library.as_object().into_iter().flatten().collect();
-            let [(kind, value)] = kinds.as_slice() else {
-                return Err(invalid(format!("{what} must be one of pypi, whl, requirements, jar, maven")));
-            };
-            all.add(kind, value).ok_or_else(|| invalid(format!("{what}: {kind} must name what is to be installed")))?;
-        }
-        Ok(all)
+    /// Adds one of the `libraries` of a task, or says what is wrong with it.
+    pub(super) fn add(&mut self, library: &Value) -> Result<(), String> {
+        let kinds: Vec<(&String, &Value)> = library.as_object().into_iter().flatten().collect();
+        let [(kind, value)] = kinds.as_slice() else {
+            return Err("must be one of pypi, whl, requirements, jar, maven".to_owned());
+        };
+        self.add_of(kind, value).ok_or_else(|| format!("must say what is to be installed by {kind}"))
     }
 
-    fn add(&mut self, kind: &str, value: &Value) -> Option<()> {
+    fn add_of(&mut self, kind: &str, value: &Value) -> Option<()> {
         match kind {
             "pypi" => {
                 self.python.extend(value["repo"].as_str().map(|repo| format!("--extra-index-url {repo}")));
@@ -96,7 +90,8 @@ mod tests {
         ];
         let environments = environments(&[json!({ "environment_key": "default", "spec":
             { "dependencies": ["# pinned", " numpy<3 ", ""] } })]);
-        let read = Libraries::read(&environments["default"], &list, "task").unwrap();
+        let mut read = Libraries { python: environments["default"].clone(), ..Libraries::default() };
+        list.iter().for_each(|library| read.add(library).unwrap());
         let python = [
             "numpy<3",
             "pandas==2.3.0",
@@ -117,12 +112,12 @@ mod tests {
     #[test]
     fn a_library_that_is_none_is_named() {
         for (library, message) in [
-            (json!("pandas"), "task: libraries[0] must be one of pypi"),
-            (json!({}), "task: libraries[0] must be one of pypi"),
-            (json!({ "whl": "/a.whl", "jar": "/a.jar" }), "task: libraries[0] must be one of pypi"),
-            (json!({ "pypi": { "name": "pandas" } }), "task: libraries[0]: pypi must name what is to be installed"),
+            (json!("pandas"), "must be one of pypi"),
+            (json!({}), "must be one of pypi"),
+            (json!({ "whl": "/a.whl", "jar": "/a.jar" }), "must be one of pypi"),
+            (json!({ "pypi": { "name": "pandas" } }), "must say what is to be installed by pypi"),
         ] {
-            let error = Libraries::read(&[], &[library], "task").unwrap_err().to_string();
+            let error = Libraries::default().add(&library).unwrap_err();
             assert!(error.starts_with(message), "{error}");
         }
     }

@@ -1,11 +1,12 @@
 //! The forms in which a definition comes, read as leniently as clients need it.
 
-use super::{Cluster, Invalid, LONGEST_MS};
+use super::problem::{Problems, pointer, take_out};
+use super::{Cluster, LONGEST_MS};
 use crate::condition::Operator;
 use crate::graph::RunIf;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
@@ -120,8 +121,6 @@ pub(super) struct RawTask {
     pub(super) existing_cluster_id: Option<String>,
     pub(super) environment_key: Option<String>,
     pub(super) libraries: Option<Vec<Value>>,
-    #[serde(flatten)]
-    pub(super) rest: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -205,9 +204,41 @@ fn must_be_number<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     number(from)?.ok_or_else(|| D::Error::custom("a number is missing"))
 }
 
-pub(super) fn object<T: DeserializeOwned>(value: &Value, what: &str) -> Result<T, Invalid> {
+/// A whole number, or the decimal text of one.
+pub(super) fn whole(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// Reads an object that stands `at` a place and is called `what`. What is wrong in it is told and
+/// taken out, so that the rest is read; `None`: something is missing, or nothing is left.
+pub(super) fn object<T: DeserializeOwned>(value: &Value, at: &str, what: &str, problems: &mut Problems) -> Option<T> {
     if !value.is_object() {
-        return Err(Invalid::Malformed(format!("{what} must be an object")));
+        problems.malformed(at, format!("{what} must be an object"));
+        return None;
     }
-    T::deserialize(value).map_err(|error| Invalid::Malformed(format!("{what}: {error}")))
+    match T::deserialize(value) {
+        Ok(read) => return Some(read),
+        Err(error) if !problems.go_on() => {
+            problems.malformed(at, format!("{what}: {error}"));
+            return None;
+        }
+        Err(_) => {}
+    }
+    let (mut rest, mut taken) = (value.clone(), Vec::new());
+    loop {
+        let error = match serde_path_to_error::deserialize(&rest) {
+            Ok(read) => return Some(read),
+            Err(error) => error,
+        };
+        let path = pointer(error.path());
+        // What is missing now may be what was taken out.
+        if !taken.contains(&path) {
+            problems.malformed(&format!("{at}{path}"), format!("{what}: {}", error.inner()));
+        }
+        if !problems.go_on() {
+            return None;
+        }
+        take_out(&mut rest, &path)?;
+        taken.extend(path.rsplit_once('/').map(|(parent, _)| parent.to_owned()));
+    }
 }

@@ -21,6 +21,8 @@ mod shuffle;
 mod sql;
 mod stages;
 mod streams;
+#[cfg(target_os = "linux")]
+mod task_log;
 mod timeline;
 pub(crate) mod tools;
 
@@ -52,7 +54,7 @@ pub(crate) fn router() -> Router<Arc<dyn History>> {
 
 /// Everything that can be asked.
 fn operations() -> Operations {
-    OpenApiRouter::new()
+    let operations = OpenApiRouter::new()
         .routes(routes!(applications::show))
         .nest("/applications/{id}", of_application())
         .nest("/applications/{id}/{attempt}", of_application())
@@ -62,7 +64,10 @@ fn operations() -> Operations {
         .routes(routes!(logs::add))
         .routes(routes!(me::show))
         .routes(routes!(openapi::show))
-        .routes(routes!(reading::read).layer(DefaultBodyLimit::max(TEXT_BYTES)))
+        .routes(routes!(reading::read).layer(DefaultBodyLimit::max(TEXT_BYTES)));
+    #[cfg(target_os = "linux")]
+    let operations = operations.routes(routes!(task_log::show));
+    operations
 }
 
 /// What can be asked of an application, or of one of its attempts.

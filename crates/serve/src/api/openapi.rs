@@ -67,6 +67,7 @@ fn tags() -> Vec<Tag> {
         ("applications", "Which applications there are, and what is to be said of one"),
         ("queries", "SQL executions with their plans"),
         ("stages", "Stage attempts and their tasks"),
+        ("jobs", "What the Jobs API does not tell of runs"),
         ("tools", "Comparison, the shuffle calculator, reading of pasted text"),
         ("server", "The server itself"),
     ];

@@ -155,6 +155,14 @@ pub(in super::super) enum SettingGroup {
     System,
 }
 
+/// Where a program writes.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+pub(in super::super) enum StreamName {
+    Stdout,
+    Stderr,
+}
+
 /// On or off.
 #[derive(ToSchema)]
 #[schema(rename_all = "lowercase")]
