@@ -275,7 +275,7 @@ impl Jobs {
         most: u32,
     ) -> Result<Vec<Run>, Error> {
         let mut query = QueryBuilder::new(RUN);
-        query.push(" WHERE 1");
+        query.push(" INDEXED BY ").push(index(filter)).push(" WHERE 1");
         if let Some(job_id) = filter.job_id {
             query.push(" AND job_id = ").push_bind(job_id);
         }
@@ -287,10 +287,11 @@ impl Jobs {
             Some(false) => drop(query.push(" AND end_ms IS NULL")),
             None => {}
         }
-        if let Some(from_ms) = filter.from_ms {
+        let (from_ms, to_ms) = bounds(filter, from);
+        if let Some(from_ms) = from_ms {
             query.push(" AND start_ms >= ").push_bind(from_ms);
         }
-        if let Some(to_ms) = filter.to_ms {
+        if let Some(to_ms) = to_ms {
             query.push(" AND start_ms <= ").push_bind(to_ms);
         }
         let is_back = matches!(from, Some(Place::Before(_)));
@@ -377,6 +378,30 @@ impl Jobs {
     fn failed(&self, doing: &'static str, what: &str) -> impl FnOnce(sqlx::Error) -> Error {
         let (path, what) = (self.path.clone(), what.to_owned());
         move |source| Error::database(doing, &what, &path, source)
+    }
+}
+
+/// The index for a list. It is named, because SQLite knows nothing of how many runs there are of a
+/// kind: that few are not over, that few of a job are of a type.
+fn index(filter: &RunFilter) -> &'static str {
+    match (filter.job_id, &filter.run_type, filter.is_over) {
+        (Some(_), _, Some(false)) => "runs_open_by_job",
+        (None, _, Some(false)) => "runs_open",
+        (Some(_), Some(_), _) => "runs_by_job_and_type",
+        (Some(_), None, _) => "runs_by_job",
+        (None, Some(_), _) => "runs_by_type",
+        (None, None, _) => "runs_by_start",
+    }
+}
+
+/// From when and until when runs started, where the place does not say more: of two bounds on the
+/// same side the index may be entered at the wrong one, and walked from there.
+fn bounds(filter: &RunFilter, from: Option<Place<(i64, i64)>>) -> (Option<i64>, Option<i64>) {
+    let RunFilter { from_ms, to_ms, .. } = *filter;
+    match from {
+        Some(Place::After((start_ms, _))) => (from_ms, to_ms.filter(|to_ms| *to_ms < start_ms)),
+        Some(Place::Before((start_ms, _))) => (from_ms.filter(|from_ms| *from_ms > start_ms), to_ms),
+        None => (from_ms, to_ms),
     }
 }
 
