@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lakescope", &["model", "read", "diagnose", "run", "store", "serve"]),
     ("testkit", &["model", "read", "diagnose", "run"]),
     ("start", &[]),
-    ("xtask", &["model", "read", "diagnose", "testkit", "start"]),
+    ("xtask", &["model", "read", "diagnose", "run", "store", "testkit", "start"]),
 ];
 
 /// Crates that must never come into the small build, whatever is added to the big one.

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// What Linux counts times of processes in.
+const TICKS_A_SECOND: f64 = 100.0;
+
 /// The process; stopped when it is dropped.
 #[derive(Debug)]
 pub struct Serving {
@@ -78,6 +81,30 @@ impl Serving {
         most_mb(self.id())
     }
 
+    /// Resident memory that it has now, MB.
+    ///
+    /// # Errors
+    /// When the system does not tell: it has ended, or this is no Linux.
+    pub fn resident_mb(&self) -> Result<f64> {
+        memory_mb(self.id(), "VmRSS:")
+    }
+
+    /// CPU time of it and of all processes below it that have ended, seconds.
+    ///
+    /// # Errors
+    /// When the system does not tell: it has ended, or this is no Linux.
+    pub fn cpu_s(&self) -> Result<f64> {
+        let id = self.id();
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+        // The name before it may hold anything.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+        let ticks: Option<Vec<f64>> = fields.skip(11).take(4).map(|field| field.parse().ok()).collect();
+        let ticks = ticks.filter(|ticks| ticks.len() == 4);
+        ticks
+            .map(|ticks| ticks.iter().sum::<f64>() / TICKS_A_SECOND)
+            .ok_or_else(|| Error::other(format!("no CPU time is told of process {id}")))
+    }
+
     /// Process id.
     #[must_use]
     pub fn id(&self) -> u32 {
@@ -113,8 +140,12 @@ pub fn command<S: AsRef<OsStr>>(binary: &Path, data: &Path, args: impl IntoItera
 /// # Errors
 /// When the system does not tell: it has ended, or this is no Linux.
 pub fn most_mb(id: u32) -> Result<f64> {
+    memory_mb(id, "VmHWM:")
+}
+
+fn memory_mb(id: u32, field: &str) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kb = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kb.map(|kb| kb / 1_024.0).ok_or_else(|| Error::other(format!("no peak memory is told of process {id}")))
+    kb.map(|kb| kb / 1_024.0).ok_or_else(|| Error::other(format!("no {field} is told of process {id}")))
 }

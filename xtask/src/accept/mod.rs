@@ -21,6 +21,7 @@ mod run_states;
 mod shop;
 mod simulate;
 mod speed;
+mod speed_jobs;
 mod stores;
 mod tasks;
 
@@ -51,11 +52,29 @@ impl Outcome {
         }
     }
 
+    /// Prints a figure beside its goal and counts whether it is met. What the test command runs has
+    /// goals for ratios and bytes only: a slower machine alone fails none.
+    pub fn goal(&mut self, what: &str, figure: f64, goal: Goal) {
+        let (met, said) = match goal {
+            Goal::AtLeast(least) => (figure >= least, format!("at least {least}")),
+            Goal::AtMost(most) => (figure <= most, format!("at most {most}")),
+        };
+        println!("{what}: {figure:.2}, goal {said}");
+        self.check(met, format!("{what}: {figure:.2} is not {said}"));
+    }
+
     /// Counts something that cannot be run here, by name.
     pub fn skip(&mut self, what: impl std::fmt::Display) {
         self.skipped += 1;
         println!("skipped {what}");
     }
+}
+
+/// What a figure should be.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
 }
 
 /// One acceptance line.
@@ -186,6 +205,12 @@ const LINES: &[Line] = &[
         name: "shop",
         about: "the job to practise on, from nothing to repaired, on real Spark",
         run: shop::run,
+        when: When::OnRequest,
+    },
+    Line {
+        name: "speed-jobs",
+        about: "tasks a second, idling, lists over 1,000,000 runs, beside Airflow, Prefect and Dagster [part ...]",
+        run: speed_jobs::run,
         when: When::OnRequest,
     },
     Line {

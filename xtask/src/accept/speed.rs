@@ -1,6 +1,6 @@
 //! `speed-eventlog`: the large log, beside Spark's History Server and a plain parse.
 
-use super::Outcome;
+use super::{Goal, Outcome};
 use crate::{build_lakescope, root, spark};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -68,25 +68,6 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
         None => outcome.skip("speed-eventlog: the History Server (--no-spark)"),
     }
     Ok(outcome)
-}
-
-/// What a figure should be.
-enum Goal {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-impl Outcome {
-    /// Prints a figure beside its goal and counts whether it is met. All are ratios of one run or
-    /// bytes: a slower machine alone fails none.
-    fn goal(&mut self, what: &str, figure: f64, goal: Goal) {
-        let (met, said) = match goal {
-            Goal::AtLeast(least) => (figure >= least, format!("at least {least}")),
-            Goal::AtMost(most) => (figure <= most, format!("at most {most}")),
-        };
-        println!("{what}: {figure:.2}, goal {said}");
-        self.check(met, format!("{what}: {figure:.2} is not {said}"));
-    }
 }
 
 fn row(what: &str, f: &Figures) {

@@ -114,6 +114,59 @@ async fn pages_of_runs_lead_on_and_back() {
     .await;
 }
 
+/// Whether a filter wants a run, and whether it stands behind the place, said as plainly as can be.
+fn wants(filter: &RunFilter, from: Option<Place<(i64, i64)>>, run: &Run) -> bool {
+    let key = (run.state.start_ms, run.run_id);
+    filter.job_id.is_none_or(|job_id| run.job_id == job_id)
+        && filter.is_over.is_none_or(|is_over| run.state.end_ms.is_some() == is_over)
+        && filter.run_type.as_ref().is_none_or(|run_type| run.run_type == *run_type)
+        && filter.from_ms.is_none_or(|from_ms| key.0 >= from_ms)
+        && filter.to_ms.is_none_or(|to_ms| key.0 <= to_ms)
+        && match from {
+            Some(Place::After(place)) => key < place,
+            Some(Place::Before(place)) => key > place,
+            None => true,
+        }
+}
+
+#[tokio::test]
+async fn every_filter_at_every_place_gives_what_it_says() {
+    on_both(every_filter_at_every_place).await;
+}
+
+async fn every_filter_at_every_place(jobs: Jobs) {
+    let run_type = |id| if id % 5 == 0 { "SUBMIT_RUN" } else { "JOB_RUN" }.to_owned();
+    let all: Vec<Run> = (1..=40).rev().map(|id| Run { run_type: run_type(id), ..run(id, id % 3) }).collect();
+    jobs.write(&all.iter().cloned().map(Change::Run).collect::<Vec<_>>()).await.unwrap();
+    let places = [None, Some(Place::After((7, 22))), Some(Place::Before((4, 13)))];
+    let mut filters = vec![RunFilter::default()];
+    // Each condition beside each combination of those before it.
+    let mut also = |condition: &dyn Fn(&RunFilter) -> Vec<RunFilter>| {
+        filters.extend(filters.iter().flat_map(condition).collect::<Vec<_>>());
+    };
+    also(&|filter| vec![RunFilter { job_id: Some(2), ..filter.clone() }]);
+    also(&|filter| [true, false].map(|over| RunFilter { is_over: Some(over), ..filter.clone() }).to_vec());
+    also(&|filter| vec![RunFilter { run_type: Some("SUBMIT_RUN".to_owned()), ..filter.clone() }]);
+    also(&|filter| [2, 6].map(|from| RunFilter { from_ms: Some(from), ..filter.clone() }).to_vec());
+    also(&|filter| [4, 9].map(|to| RunFilter { to_ms: Some(to), ..filter.clone() }).to_vec());
+    also(&|filter| vec![RunFilter { skip: 2, ..filter.clone() }]);
+    for filter in &filters {
+        for from in places {
+            let mut wanted: Vec<i64> =
+                all.iter().filter(|run| wants(filter, from, run)).map(|run| run.run_id).collect();
+            let most = 3;
+            if let Some(Place::Before(_)) = from {
+                wanted.truncate(wanted.len().saturating_sub(filter.skip as usize));
+                wanted.drain(..wanted.len().saturating_sub(most));
+            } else {
+                wanted.drain(..wanted.len().min(filter.skip as usize));
+                wanted.truncate(most);
+            }
+            assert_eq!(ids(&jobs, filter, from, most as u32).await, wanted, "{filter:?} {from:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn pages_of_jobs_lead_on_and_back() {
     on_both(|jobs| async move {
