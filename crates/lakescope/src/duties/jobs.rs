@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use run::engine::{Engine, Options};
 use serve::Workspace;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::Store;
 use store::jobs::Jobs;

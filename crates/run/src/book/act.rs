@@ -25,7 +25,7 @@ pub enum Act {
         /// Names the start in the run.
         epoch: Epoch,
         /// What to run.
-        program: Program,
+        program: Box<Program>,
     },
     /// End a program, gently first.
     Stop {

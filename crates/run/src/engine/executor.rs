@@ -47,7 +47,7 @@ impl Executor {
     }
 
     /// Starts a program, or takes it up where it runs.
-    pub fn launch(&self, run_id: i64, task_run_id: i64, epoch: Epoch, program: Program) {
+    pub fn launch(&self, run_id: i64, task_run_id: i64, epoch: Epoch, program: Box<Program>) {
         let stop = CancellationToken::new();
         self.live.lock().unwrap_or_else(PoisonError::into_inner).insert((run_id, epoch), stop.clone());
         let dir = attempt(&self.options.attempts, task_run_id);
@@ -85,7 +85,7 @@ impl Executor {
 struct Piece {
     run_id: i64,
     handle: Handle,
-    program: Program,
+    program: Box<Program>,
     stop: CancellationToken,
     executor: Executor,
 }

@@ -101,10 +101,9 @@ pub struct Bell {
 impl Bell {
     /// Waits until it rings, or for as long as nobody should wait without a look.
     pub async fn rung(&mut self) {
-        match tokio::time::timeout(UNRUNG, self.listener.recv()).await {
+        if let Ok(Err(_)) = tokio::time::timeout(UNRUNG, self.listener.recv()).await {
             // It connects again by itself.
-            Ok(Err(_)) => tokio::time::sleep(UNRUNG).await,
-            Ok(Ok(_)) | Err(_) => {}
+            tokio::time::sleep(UNRUNG).await;
         }
     }
 }

@@ -174,7 +174,7 @@ impl Active {
         environment.extend(about.map(|(name, value)| (name.to_owned(), value.to_string())));
         environment.insert("LAKESCOPE_TASK_KEY".to_owned(), settings.key.clone());
         let (cluster, libraries) = (settings.cluster.clone(), settings.libraries.clone());
-        let program = Program { work, cluster, environment, libraries, values: self.values() };
+        let program = Box::new(Program { work, cluster, environment, libraries, values: self.values() });
         Act::Launch { run_id: self.run_id, task_run_id: id, epoch, program }
     }
 
