@@ -314,7 +314,8 @@ impl Jobs {
     /// When the database cannot be read.
     pub async fn open_runs(&self) -> Result<Vec<Run>, Error> {
         let mut query = QueryBuilder::new(RUN);
-        query.push(" WHERE end_ms IS NULL ORDER BY run_id");
+        // Else the order by id makes SQLite read all runs there are.
+        query.push(" INDEXED BY runs_open WHERE end_ms IS NULL ORDER BY run_id");
         self.all(query, "the open runs").await
     }
 
