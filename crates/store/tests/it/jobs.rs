@@ -117,7 +117,7 @@ fn wants(filter: &RunFilter, from: Option<Place<(i64, i64)>>, run: &Run) -> bool
 async fn every_filter_at_every_place_gives_what_it_says() {
     let world = World::new().await;
     let jobs = world.store.jobs();
-    let run_type = |id| if id % 5 == 0 { "SUBMIT_RUN" } else { "JOB_RUN" }.to_owned();
+    let run_type = |id: i64| if id % 5 == 0 { "SUBMIT_RUN" } else { "JOB_RUN" }.to_owned();
     let all: Vec<Run> = (1..=40).rev().map(|id| Run { run_type: run_type(id), ..run(id, id % 3) }).collect();
     jobs.write(&all.iter().cloned().map(Change::Run).collect::<Vec<_>>()).await.unwrap();
     let places = [None, Some(Place::After((7, 22))), Some(Place::Before((4, 13)))];
