@@ -352,6 +352,10 @@ impl Jobs {
     /// When the database cannot be read.
     pub async fn open_runs(&self) -> Result<Vec<Run>, Error> {
         let mut query = Statement::new(RUN);
+        if !self.is_shared() {
+            // Else the order by id makes SQLite read all runs there are.
+            query.push(" INDEXED BY runs_open");
+        }
         query.push(" WHERE end_ms IS NULL ORDER BY run_id");
         self.all(&query, "the open runs").await
     }

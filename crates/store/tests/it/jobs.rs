@@ -135,7 +135,7 @@ async fn every_filter_at_every_place_gives_what_it_says() {
 }
 
 async fn every_filter_at_every_place(jobs: Jobs) {
-    let run_type = |id| if id % 5 == 0 { "SUBMIT_RUN" } else { "JOB_RUN" }.to_owned();
+    let run_type = |id: i64| if id % 5 == 0 { "SUBMIT_RUN" } else { "JOB_RUN" }.to_owned();
     let all: Vec<Run> = (1..=40).rev().map(|id| Run { run_type: run_type(id), ..run(id, id % 3) }).collect();
     jobs.write(&all.iter().cloned().map(Change::Run).collect::<Vec<_>>()).await.unwrap();
     let places = [None, Some(Place::After((7, 22))), Some(Place::Before((4, 13)))];
