@@ -64,12 +64,21 @@ pub async fn workspace(store: &Store, tasks: &Tasks, event_logs: Option<PathBuf>
     Ok(Workspace { engine, jobs, id })
 }
 
-/// Whether Spark's own settings say where event logs go: they stay in force.
+/// Whether Spark's own settings say where event logs go, or put drivers on other machines: they stay
+/// in force.
 fn says_where(spark_home: Option<&Path>) -> bool {
     let set = std::env::var_os("SPARK_CONF_DIR").map(PathBuf::from);
     let Some(folder) = set.or_else(|| Some(spark_home?.join("conf"))) else { return false };
     let defaults = std::fs::read_to_string(folder.join("spark-defaults.conf")).unwrap_or_default();
-    defaults.lines().any(|line| line.trim_start().starts_with("spark.eventLog.dir"))
+    let is_about_it = |line: &str| {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some("spark.eventLog.dir") => true,
+            Some("spark.submit.deployMode") => words.next() == Some("cluster"),
+            _ => false,
+        }
+    };
+    defaults.lines().any(is_about_it)
 }
 
 fn environment(all: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {

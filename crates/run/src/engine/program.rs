@@ -197,17 +197,28 @@ impl<'a> Start<'a> {
         }
         let task_run = self.program.environment.get(TASK_RUN_ID);
         let mut properties: Vec<String> = task_run.map(|id| format!("{TASK_RUN_PROPERTY}={id}")).into_iter().collect();
-        let says_where = given.iter().any(|word| word.contains("spark.eventLog."));
-        if let Some(folder) = self.options.event_logs.as_ref().filter(|_| !says_where) {
+        let conf = self.program.cluster.iter().flat_map(|cluster| &cluster.spark_conf);
+        let conf: Vec<String> = conf.map(|(name, value)| format!("{name}={value}")).collect();
+        let stays = conf.iter().chain(given).any(|word| word.contains("spark.eventLog."));
+        let stays = stays || runs_elsewhere(given) || runs_elsewhere(&conf);
+        if let Some(folder) = self.options.event_logs.as_ref().filter(|_| !stays) {
             properties.push("spark.eventLog.enabled=true".to_owned());
             properties.push(format!("spark.eventLog.dir=file://{}", folder.display()));
         }
-        let of_cluster = self.program.cluster.iter().flat_map(|cluster| &cluster.spark_conf);
         // The last one of a name wins: the cluster's own.
-        properties.extend(of_cluster.map(|(name, value)| format!("{name}={value}")));
+        properties.extend(conf);
         words.extend(properties.into_iter().flat_map(|property| ["--conf".to_owned(), property]));
         words
     }
+}
+
+/// Whether the driver is put on another machine, which has no folder of this one.
+fn runs_elsewhere(words: &[String]) -> bool {
+    let option = words.windows(2).any(|two| two[0] == "--deploy-mode" && two[1] == "cluster");
+    option
+        || words
+            .iter()
+            .any(|word| ["--deploy-mode=cluster", "spark.submit.deployMode=cluster"].contains(&word.as_str()))
 }
 
 /// A master that the task itself names wins.
@@ -321,6 +332,7 @@ mod tests {
         let jar =
             Work::SparkJar { jar: String::new(), main_class: "shop.Load".to_owned(), parameters: vec!["x".to_owned()] };
         let submit = ["--conf", "spark.eventLog.dir=/mine", "/a.py"].map(str::to_owned).to_vec();
+        let elsewhere = ["--deploy-mode", "cluster", "/a.py"].map(str::to_owned).to_vec();
         let conf = "--conf spark.lakescope.taskRunId=7";
         let memory = "--conf spark.driver.memory=1g";
         let logs = "--conf spark.eventLog.enabled=true --conf spark.eventLog.dir=file:///logs";
@@ -342,6 +354,12 @@ mod tests {
                 true,
                 libraries,
                 format!("/spark/bin/spark-submit --packages g:a:1 {conf} {logs} {memory} --class shop.Load /a.jar x"),
+            ),
+            (
+                Work::SparkSubmit { parameters: elsewhere },
+                true,
+                Libraries::default(),
+                format!("/spark/bin/spark-submit {conf} {memory} --deploy-mode cluster /a.py"),
             ),
             (
                 Work::SparkSubmit { parameters: submit },

@@ -91,14 +91,15 @@ fn lock_of(folder: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).open(folder.with_extension("lock"))
 }
 
-/// The same for what gives the same packages. Of local files what is in them counts.
+/// The same for what gives the same packages: interpreter, lines, and what is in local files.
 fn identity(packages: &Packages) -> io::Result<String> {
     let mut digest = Sha256::new();
     let mut add = |part: &[u8]| {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part);
     };
-    add(packages.python.as_bytes());
+    // An interpreter that was replaced by a newer one in the same place needs other packages.
+    add(answer(&packages.python, VERSION)?.as_bytes());
     for line in &packages.requirements {
         add(line.as_bytes());
         if let Some(file) = file_of(line) {
@@ -152,6 +153,8 @@ fn make(packages: &Packages, folder: &Path) -> io::Result<()> {
 const SITES: &str = "import sys, site
 if sys.prefix != sys.base_prefix:
     for folder in site.getsitepackages(): print(f'import site; site.addsitedir({folder!r})')";
+/// Asks an interpreter which one it is.
+const VERSION: &str = "import sys; print(sys.executable, sys.version)";
 /// Asks an interpreter where its own packages are.
 const OWN: &str = "import sysconfig; print(sysconfig.get_paths()['purelib'])";
 

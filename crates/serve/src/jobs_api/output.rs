@@ -23,6 +23,8 @@ const LOG_BYTES: u64 = 5 << 20;
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
+/// How far the clocks of two machines may be apart, ms.
+const CLOCKS_DIFFER_MS: i64 = 10 * 60_000;
 /// Bytes of the largest notebook that is given out as a page.
 const PAGE_BYTES: u64 = 32 << 20;
 
@@ -46,7 +48,7 @@ pub(super) async fn show(
         let truncated = result.len() >= LOG_BYTES as usize;
         ("notebook_output".to_owned(), json!({ "result": result, "truncated": truncated }))
     }));
-    let applications = applications(history.as_ref(), task.task_run_id, query.base());
+    let applications = applications(history.as_ref(), &task, query.base());
     if !applications.is_empty() {
         answer.insert("spark_applications".to_owned(), applications.into());
     }
@@ -62,10 +64,14 @@ pub(super) async fn show(
 }
 
 /// The Spark applications that a task run started, as far as their logs have been read: what the
-/// diagnosis says of each in a sentence, and the finding to begin with.
-fn applications(history: &dyn History, task_run_id: i64, base: &str) -> Vec<Value> {
+/// diagnosis says of each in a sentence, and the finding to begin with. Numbers of task runs of
+/// another server may be in the logs, too: an application of this one began while it ran.
+fn applications(history: &dyn History, task: &TaskRun, base: &str) -> Vec<Value> {
     let mut applications = history.list();
-    applications.retain(|listed| listed.task_run_id == Some(task_run_id));
+    let (from, to) = (task.start_ms.unwrap_or(i64::MAX), task.end_ms.unwrap_or(i64::MAX));
+    let while_it_ran = (from.saturating_sub(CLOCKS_DIFFER_MS))..=(to.saturating_add(CLOCKS_DIFFER_MS));
+    applications
+        .retain(|listed| listed.task_run_id == Some(task.task_run_id) && while_it_ran.contains(&listed.started_ms));
     applications.sort_by_key(|listed| listed.started_ms);
     let of_one = |listed: &Listed| {
         let mut object = json!({

@@ -166,10 +166,13 @@ def run(path):
 
 def render(notebook):
     save(notebook)
-    from nbconvert import HTMLExporter
+    try:
+        from nbconvert import HTMLExporter
 
-    html, _ = HTMLExporter().from_notebook_node(notebook)
-    (HERE / "notebook.html").write_text(html, encoding="utf-8")
+        html, _ = HTMLExporter().from_notebook_node(notebook)
+        (HERE / "notebook.html").write_text(html, encoding="utf-8")
+    except Exception as error:  # What the cells did stands, with or without a page of it.
+        print(f"the page of the notebook cannot be made: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":
