@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use std::process::Command;
 
 const GUIDE: &str = "docs/guide/shop.md";
-const BEGIN: &str = "```console\n$ lakescope demo shop\n";
+const BEGIN: &str = "```text\n";
 const END: &str = "```\n";
 
 pub fn run(_: &[String]) -> Result<Outcome> {

@@ -195,7 +195,7 @@ fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
     let mut child = command.spawn().map_err(|e| unrun(&e, program))?;
     // Its ends of the pipe.
     drop(command);
-    let why = repeat(reader)?;
+    let why = repeat(reader, &mut io::stderr())?;
     let status = child.wait()?;
     match status.success() {
         true => Ok(()),
@@ -204,12 +204,12 @@ fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
 }
 
 /// Repeats what an installer says, and gives what of it says best what went wrong.
-fn repeat(from: impl io::Read) -> io::Result<Option<String>> {
+fn repeat(from: impl io::Read, to: &mut impl Write) -> io::Result<Option<String>> {
     let (mut first_error, mut last) = (None, None);
     for line in BufReader::new(from).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
         // Without a reader it goes on all the same.
-        let _ = writeln!(io::stderr(), "{line}");
+        let _ = writeln!(to, "{line}");
         if let Some(error) = line.trim().strip_prefix("ERROR: ").or_else(|| line.trim().strip_prefix("× ")) {
             first_error.get_or_insert(error.to_owned());
         }
@@ -239,8 +239,10 @@ mod tests {
     fn the_installer_says_what_went_wrong() {
         let pip = "Looking in indexes\nERROR: Could not find a version that satisfies the requirement nosuch\n\
                    ERROR: No matching distribution found for nosuch\n";
-        let why = repeat(pip.as_bytes()).unwrap();
+        let mut said = Vec::new();
+        let why = repeat(pip.as_bytes(), &mut said).unwrap();
+        assert_eq!(said, pip.as_bytes());
         assert_eq!(why.as_deref(), Some("Could not find a version that satisfies the requirement nosuch"));
-        assert_eq!(repeat("a\nb\n\n".as_bytes()).unwrap().as_deref(), Some("b"));
+        assert_eq!(repeat("a\nb\n\n".as_bytes(), &mut said).unwrap().as_deref(), Some("b"));
     }
 }

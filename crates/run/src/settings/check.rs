@@ -179,8 +179,8 @@ mod tests {
             "tasks": [
                 { "task_key": "load", "job_cluster_key": "small", "spark_python_task": { "python_file": "/l.py",
                   "parameters": ["{{job.parameters.day}}", "{{job.start_time.iso_date}}", "{{task.execution_count}}"] } },
-                { "task_key": "report", "depends_on": [{ "task_key": "load" }], "notebook_task": {
-                  "notebook_path": "/r", "base_parameters": { "rows": "{{tasks.load.output.first_row.n}}" } } }
+                { "task_key": "report", "depends_on": [{ "task_key": "load" }], "sql_task": {
+                  "warehouse_id": "w", "query": { "query_id": "q" }, "parameters": { "rows": "{{tasks.load.output.first_row.n}}" } } }
             ]
         });
         assert_eq!(found(&settings), Vec::<String>::new());

@@ -26,8 +26,8 @@ async fn a_newer_database_is_refused() {
     sqlx::query(insert).execute(&mut database).await.unwrap();
     world.store.close().await;
     let error = Store::open(&dir, Settings::default()).await.unwrap_err();
-    assert!(matches!(&error, Error::Newer { found: 999, known: 2, .. }), "{error}");
-    assert!(error.to_string().contains("lakescope.db is of version 999, newer than this program's 2"), "{error}");
+    assert!(matches!(&error, Error::Newer { found: 999, .. }), "{error}");
+    assert!(error.to_string().contains("lakescope.db is of version 999, newer than this program's"), "{error}");
 }
 
 #[tokio::test]
