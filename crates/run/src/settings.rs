@@ -15,6 +15,7 @@ mod shape;
 pub use check::problems;
 pub use edit::{fill_defaults, merge, remove};
 pub use libraries::Libraries;
+pub(crate) use libraries::local;
 pub use problem::Problem;
 pub(crate) use raw::Periodic;
 

@@ -33,6 +33,8 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
     let serving = Serving::start_as(&mut command, |_| {})?;
     let api = JobsApi::at(&serving.address);
     let runtime = tokio::runtime::Runtime::new()?;
+    let unknown = arguments.iter().find(|name| !cases.iter().any(|case| case["name"] == name.as_str()));
+    ensure!(unknown.is_none(), "there is no case {unknown:?}; they stand in tests/tasks/cases.json");
     let wanted = |case: &&Value| arguments.is_empty() || arguments.iter().any(|name| *name == case["name"]);
     for case in cases.iter().filter(wanted) {
         let name = case["name"].as_str().context("a case without a name")?;

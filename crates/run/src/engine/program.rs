@@ -3,7 +3,7 @@
 use super::Options;
 use crate::book::{Program, TASK_RUN_ID, TASK_RUN_PROPERTY};
 use crate::local::{Handle, Launch, Packages};
-use crate::settings::{Libraries, Work};
+use crate::settings::{Libraries, Work, local};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
@@ -241,8 +241,7 @@ fn quoted(word: &str) -> String {
 
 /// A file of this machine, by its path or `file:` URL.
 fn local_file(file: &str) -> Result<PathBuf, String> {
-    let path = file.strip_prefix("file:").map_or(file, |path| path.strip_prefix("//").unwrap_or(path));
-    let path = Path::new(path);
+    let path = Path::new(local(file));
     if path.is_relative() || file.contains("://") && !file.starts_with("file:") {
         return Err(format!("{file:?} is no file of this machine; give its whole path, such as /jobs/load.py"));
     }

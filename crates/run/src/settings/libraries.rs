@@ -66,8 +66,8 @@ impl Libraries {
     }
 }
 
-/// The path in a `file:` URL.
-fn local(file: &str) -> &str {
+/// The path in a `file:` URL; any other text as it is.
+pub(crate) fn local(file: &str) -> &str {
     file.strip_prefix("file:").map_or(file, |path| path.strip_prefix("//").unwrap_or(path))
 }
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import namedtuple
 from pathlib import Path
 
 _FOLDER = Path(os.environ["LAKESCOPE_NOTEBOOK_FOLDER"])
@@ -107,22 +108,34 @@ class _Notebook:
         return result.read_text(encoding="utf-8") if result.exists() else ""
 
 
+FileInfo = namedtuple("FileInfo", ["path", "name", "size", "modificationTime"])
+
+
 class _Fs:
-    """Files of this machine."""
+    """Files of this machine, by path or `file:` URL."""
+
+    def _path(self, path):
+        return Path(path.removeprefix("file://").removeprefix("file:"))
 
     def ls(self, path):
-        return [{"path": str(entry), "name": entry.name, "size": entry.stat().st_size} for entry in Path(path).iterdir()]
+        def info(entry):
+            # Folders end with a slash, as everywhere else where this is called.
+            end, about = "/" if entry.is_dir() else "", entry.stat()
+            size = 0 if end else about.st_size
+            return FileInfo(f"file:{entry}{end}", entry.name + end, size, int(about.st_mtime * 1000))
+
+        return [info(entry) for entry in sorted(self._path(path).iterdir())]
 
     def head(self, path, maxBytes=65536):
-        with open(path, "rb") as file:
+        with open(self._path(path), "rb") as file:
             return file.read(maxBytes).decode("utf-8", "replace")
 
     def mkdirs(self, path):
-        Path(path).mkdir(parents=True, exist_ok=True)
+        self._path(path).mkdir(parents=True, exist_ok=True)
         return True
 
     def put(self, path, contents, overwrite=False):
-        with open(path, "w" if overwrite else "x", encoding="utf-8") as file:
+        with open(self._path(path), "w" if overwrite else "x", encoding="utf-8") as file:
             file.write(contents)
         return True
 
