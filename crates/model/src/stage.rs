@@ -3,6 +3,10 @@
 use crate::{Metric, Quantiles, TaskStatus, Tasks, Text};
 use serde::{Deserialize, Serialize};
 
+/// The largest sum over the tasks of a stage: whatever a log claims, a rule may add a few sums and
+/// multiply them by small numbers.
+pub const MAX_SUM: i64 = 1 << 58;
+
 /// How a stage attempt or a job stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -209,16 +213,17 @@ impl Stage {
         Quantiles::of(self.tasks.successful_values(metric))
     }
 
-    /// Sum over all tasks that reported, failed ones too, as Spark's stage page shows it.
+    /// Sum over all tasks that reported, failed ones too, as Spark's stage page shows it; at most
+    /// [`MAX_SUM`].
     #[must_use]
     pub fn sum(&self, metric: Metric) -> i64 {
         if self.tasks.is_empty()
             && let Some(pasted) = &self.pasted
             && let Some((_, q)) = pasted.quantiles.iter().find(|(m, _)| *m == metric)
         {
-            return q.sum;
+            return q.sum.clamp(-MAX_SUM, MAX_SUM);
         }
-        self.tasks.values(metric).into_iter().fold(0, i64::saturating_add)
+        self.tasks.values(metric).into_iter().fold(0, i64::saturating_add).clamp(-MAX_SUM, MAX_SUM)
     }
 
     /// First launch and last finish of its tasks, epoch ms; `None` without a finished task.

@@ -41,6 +41,9 @@ use source::{Batch, DamageKind, Limits, Part, Progress, ReadStats};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
+/// The largest figure of a task or stage, in logs and in pastes: 8 PiB, or 104 days in nanoseconds.
+const MAX_FIGURE: u64 = 1 << 53;
+
 /// How to read a log.
 #[derive(Clone, Debug)]
 pub struct Options {

@@ -253,3 +253,14 @@ fn errors_that_name_their_own_way_out() {
 fn words_alone_are_no_failure() {
     assert!(report("My executors keep dying and nobody knows why. Any idea?").findings.is_empty());
 }
+
+#[test]
+fn figures_that_cannot_be_are_no_reason_to_fail() {
+    for bytes in [1 << 53, (1 << 53) + 2, u64::MAX] {
+        let row = format!("[{bytes},{bytes},{bytes},{bytes},{bytes}]");
+        report(&format!(
+            r#"{{"stage":{{"id":1,"tasks":4000000000,"wall_ms":60000,"slots":4}},
+            "summary":{{"duration_ms":{row},"spill_disk_bytes":{row},"shuffle_read_bytes":{row},"input_bytes":{row}}}}}"#
+        ));
+    }
+}

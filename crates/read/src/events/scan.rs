@@ -5,14 +5,12 @@
 //! recurses, so no nesting is too deep for it. `None` always means: this is not the JSON that was
 //! expected, and the line is a bad one.
 
+use crate::MAX_FIGURE;
 use memchr::memchr2;
 use std::borrow::Cow;
 
 /// Words of eight bytes looked at before a vectorised search pays off: most strings are names.
 const SHORT_STRING_WORDS: usize = 8;
-
-/// The largest figure: 8 PiB, or 104 days in nanoseconds.
-const MAX_FIGURE: u64 = 1 << 53;
 
 /// The latest time, epoch ms.
 pub(super) const MAX_TIME_MS: u64 = 1 << 48;

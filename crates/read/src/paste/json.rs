@@ -1,7 +1,7 @@
 //! JSON values in a text: the whole of it, one a line, or between words; also as Python prints
 //! a dictionary.
 
-use super::python;
+use super::{python, units};
 use serde_json::Value;
 
 /// Places at which a value is looked for, at most.
@@ -85,9 +85,9 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// A whole number, as [`number`].
+/// A whole number, as [`number`]; none where it is too large for a figure.
 pub(super) fn integer(value: &Value) -> Option<i64> {
-    number(value).map(|n| n.round() as i64)
+    number(value).and_then(units::figure)
 }
 
 /// A text, or the JSON of anything else that is not null.

@@ -116,7 +116,7 @@ fn five(cells: &[regex::Captures<'_>], value: impl Fn(&regex::Captures<'_>) -> O
 fn cell_value(metric: Metric, number: &str, unit: &str) -> Option<i64> {
     if unit.is_empty() {
         // A bare number is the metric's own unit: milliseconds or bytes.
-        return number.replace(',', "").parse::<f64>().ok().map(|n| n.round() as i64);
+        return number.replace(',', "").parse::<f64>().ok().and_then(units::figure);
     }
     match is_time(metric) {
         true => units::duration_ms(number, unit),

@@ -1,5 +1,7 @@
 //! Durations and sizes as Spark's pages print them.
 
+use crate::MAX_FIGURE;
+
 /// Milliseconds of a number with a unit: `8.0 min`, `24 s`, `0.3 h`, `61 ms`.
 pub(super) fn duration_ms(number: &str, unit: &str) -> Option<i64> {
     let scale = match unit {
@@ -33,13 +35,17 @@ pub(super) fn size_bytes(number: &str, unit: &str) -> Option<i64> {
 /// A whole number that may hold separators: `1,000,000`, `1 000 000`, `1_000_000`.
 pub(super) fn count(text: &str) -> Option<u64> {
     let digits: String = text.chars().filter(|c| !matches!(c, ',' | '_' | ' ' | '\u{202f}')).collect();
-    digits.parse().ok()
+    digits.parse().ok().filter(|&n| n <= MAX_FIGURE)
 }
 
 fn scaled(number: &str, scale: f64) -> Option<i64> {
     let number: String = number.chars().filter(|c| !matches!(c, ',' | '_')).collect();
-    let value = number.parse::<f64>().ok()? * scale;
-    value.is_finite().then_some(value.round() as i64)
+    figure(number.parse::<f64>().ok()? * scale)
+}
+
+/// A figure as a whole number; what no metric of Spark can be is none.
+pub(super) fn figure(value: f64) -> Option<i64> {
+    (value.abs() <= MAX_FIGURE as f64).then_some(value.round() as i64)
 }
 
 #[cfg(test)]
@@ -56,5 +62,7 @@ mod tests {
         assert_eq!(size_bytes("2", "g"), Some(2 << 30));
         assert_eq!(size_bytes("2", "min"), None);
         assert_eq!(count("1,000,000"), Some(1_000_000));
+        assert_eq!(size_bytes("8192", "PiB"), None, "no figure of Spark");
+        assert_eq!(count("10000000000000000000"), None);
     }
 }
