@@ -202,6 +202,8 @@ enum Message {
         epoch: u64,
         finished: crate::book::Finished,
     },
+    /// Whether this engine leads: answered once something is written, dropped if it leads no more.
+    Leads(oneshot::Sender<()>),
 }
 
 /// The way to a running engine. Clones lead to the same one; it ends some time after the last is

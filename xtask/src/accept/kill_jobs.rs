@@ -73,7 +73,11 @@ impl World<'_> {
         if let Some(database) = &self.database {
             command.env("LAKESCOPE_DATABASE", database).arg("--attempts").arg(self.folder.join("attempts"));
         }
-        Ok(Serving::start_as(&mut command, |_| {})?)
+        Ok(Serving::start_as(&mut command, |line| {
+            if line.contains("WARN") || line.contains("ERROR") {
+                eprintln!("{line}");
+            }
+        })?)
     }
 
     fn any(&mut self) -> usize {

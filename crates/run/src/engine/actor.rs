@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 use store::jobs::{Change, Job, JobFilter, Jobs, Run as RunRow, RunState, TaskRun};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// Ids that are reserved at once.
 const MANY_IDS: i64 = 1 << 20;
@@ -47,6 +47,8 @@ pub(super) struct Actor {
     held: Option<Message>,
     /// Attempts whose folders go once their runs are gone.
     forgotten: Vec<i64>,
+    /// Those who ask whether this engine leads.
+    confirmed: Vec<oneshot::Sender<()>>,
     /// Tokens of this batch.
     tokens: HashMap<(i64, String), Started>,
     /// Last `number_in_job` of jobs.
@@ -79,6 +81,7 @@ impl Actor {
             later: VecDeque::new(),
             held: None,
             forgotten: Vec::new(),
+            confirmed: Vec::new(),
             tokens: HashMap::new(),
             numbers: HashMap::new(),
             triggers: HashMap::new(),
@@ -234,6 +237,7 @@ impl Actor {
                 let (book, mut at) = self.now();
                 return book.finished(run_id, epoch, finished, &mut at);
             }
+            Message::Leads(asker) => return self.confirmed.push(asker),
             Message::Launched { run_id, epoch } => (run_id, Input::Launched(epoch)),
             Message::Started { run_id, epoch } => (run_id, Input::Started(epoch)),
         };
@@ -509,7 +513,8 @@ impl Actor {
             Asker::Elsewhere(id) => Some(Change::Answer(*id, replica::told(done))),
             Asker::Here(_) => None,
         }));
-        if !all.is_empty() {
+        // That nothing could be written would not be known otherwise.
+        if !all.is_empty() || !self.confirmed.is_empty() {
             while let Err(error) = self.jobs.write(&all).await {
                 if matches!(error, store::Error::Deposed { .. }) {
                     return Err(error);
@@ -519,6 +524,10 @@ impl Actor {
             }
         }
         self.tokens.clear();
+        for asker in self.confirmed.drain(..) {
+            // Who is gone does not need to know.
+            let _ = asker.send(());
+        }
         if !self.forgotten.is_empty() {
             self.executor.forget(std::mem::take(&mut self.forgotten));
         }

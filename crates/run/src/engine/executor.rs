@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// How much of the end of its messages is looked through for what went wrong, bytes.
@@ -73,6 +73,13 @@ impl Executor {
         });
     }
 
+    /// Whether the engine of this executor leads still.
+    async fn leads(&self) -> bool {
+        let (asker, answer) = oneshot::channel();
+        self.tell(Message::Leads(asker)).await;
+        answer.await.is_ok()
+    }
+
     async fn tell(&self, message: Message) {
         if let Some(sender) = self.sender.upgrade() {
             // An engine that is gone finds all of it in the attempt folder.
@@ -94,6 +101,8 @@ impl Piece {
     async fn see_through(self) {
         let finished = match self.end().await {
             Ok(finished) => finished,
+            // Another engine may have taken the program up, which is its business then.
+            Err(_) if !self.executor.leads().await => return,
             Err(error) => {
                 // Whatever went wrong here: a program that is told of as over must not go on.
                 let handle = self.handle.clone();

@@ -45,16 +45,22 @@ pub(super) fn write(dir: &Path, name: &str, value: &impl Serialize) -> io::Resul
 
 /// As [`write`], but the folder is left to a later sync.
 pub(super) fn write_file(dir: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
-    let draft = draft(dir, name);
-    let mut file = create(&draft)?;
-    file.write_all(&serde_json::to_vec(value)?)?;
-    file.sync_data()?;
-    fs::rename(&draft, dir.join(name))
+    replace(dir, name, &serde_json::to_vec(value)?, File::sync_data)
 }
 
 /// A text for the program, which comes to the disk when it may.
 pub(super) fn write_text(dir: &Path, name: &str, text: &str) -> io::Result<()> {
-    create(&dir.join(name))?.write_all(text.as_bytes())
+    replace(dir, name, text.as_bytes(), |_| Ok(()))
+}
+
+/// By a draft that no other process has: an engine that has just lost the lead, and does not know it
+/// yet, may write the same.
+fn replace(dir: &Path, name: &str, bytes: &[u8], sync: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
+    let draft = draft(dir, &format!("{name}.{}", std::process::id()));
+    let mut file = create(&draft)?;
+    file.write_all(bytes)?;
+    sync(&file)?;
+    fs::rename(&draft, dir.join(name))
 }
 
 pub(super) fn unwritten(error: &io::Error, dir: &Path, name: &str) -> io::Error {
