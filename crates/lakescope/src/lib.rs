@@ -39,21 +39,12 @@ use std::process::ExitCode;
 /// Runs the program with the arguments of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    // Before anything else: each task of a job pays for what comes before.
+    // Before anything else: each task of a job begins as a copy of this process.
     #[cfg(all(feature = "serve", target_os = "linux"))]
-    if let (Some(word), Some(dir), None) = words(std::env::args_os())
-        && word == "shim"
-    {
-        return ::run::local::shim(dir.as_ref());
+    if std::env::args_os().skip(1).eq(["shim"]) {
+        return ::run::local::serve_forks();
     }
     run(std::env::args_os())
-}
-
-/// The first three words behind the name of the program.
-#[cfg(all(feature = "serve", target_os = "linux"))]
-fn words(mut args: std::env::ArgsOs) -> (Option<OsString>, Option<OsString>, Option<OsString>) {
-    args.next();
-    (args.next(), args.next(), args.next())
 }
 
 /// Runs the program.

@@ -13,6 +13,7 @@ mod actor;
 mod executor;
 mod program;
 mod replica;
+mod tidy;
 mod trouble;
 
 use crate::book::{Given, NotRepaired};
@@ -23,9 +24,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use store::jobs::Jobs;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::DropGuard;
 
 /// Commands that may wait for the engine; more are refused.
 const MOST_COMMANDS: usize = 10_000;
@@ -35,7 +38,7 @@ const MOST_COMMANDS: usize = 10_000;
 pub struct Options {
     /// The folder with one folder an attempt; made where it is missing.
     pub attempts: PathBuf,
-    /// A program that calls [`local::shim`](crate::local::shim()) for the arguments `shim DIR`.
+    /// A program that calls [`local::serve_forks`](crate::local::serve_forks) for the argument `shim`.
     pub shim: PathBuf,
     /// `--task-slots`: programs that run at once; more of them wait.
     pub slots: usize,
@@ -43,6 +46,8 @@ pub struct Options {
     pub python: String,
     /// The folder of Python environments, one for each list of packages; made where it is missing.
     pub environments: PathBuf,
+    /// The folder of what runs need from Git repositories, one for each run; made where it is missing.
+    pub sources: PathBuf,
     /// `--spark-home`: where Spark is; else `spark-submit` of the `PATH` is used.
     pub spark_home: Option<PathBuf>,
     /// `--spark-master`: of tasks that ask for a cluster; else Spark's own default.
@@ -54,6 +59,8 @@ pub struct Options {
     pub grace: Duration,
     /// Variables of this process that programs get too.
     pub environment: BTreeMap<String, String>,
+    /// `--keep-output`: how long what a task wrote stays after its end.
+    pub output_stays: Duration,
     /// `--give-up-after`: how long replicas wait for one whose folder of attempts is another, once
     /// it is gone with runs that are not over.
     pub give_up_after: Duration,
@@ -212,6 +219,7 @@ enum Message {
 pub struct Engine {
     way: Way,
     attempts: PathBuf,
+    _tidied: Arc<DropGuard>,
 }
 
 #[derive(Clone, Debug)]
@@ -219,18 +227,6 @@ enum Way {
     /// There is no other engine.
     Alone(mpsc::Sender<Message>),
     Shared(Replica),
-}
-
-/// How long an environment stays that no task uses.
-const ENVIRONMENT_STAYS: Duration = Duration::from_secs(30 * 24 * 3_600);
-
-/// Removes environments that no task has used for long, beside all else.
-fn remove_unused(environments: PathBuf) {
-    tokio::task::spawn_blocking(move || match crate::local::remove_unused(&environments, ENVIRONMENT_STAYS) {
-        Ok(0) => {}
-        Ok(removed) => tracing::info!(removed, "unused Python environments are removed"),
-        Err(error) => tracing::warn!(%error, "unused Python environments cannot be removed"),
-    });
 }
 
 impl Engine {
@@ -247,7 +243,7 @@ impl Engine {
             let made = std::fs::create_dir_all(folder);
             made.map_err(|error| Refusal::State(format!("cannot make {}: {error}", folder.display())))?;
         }
-        remove_unused(options.environments.clone());
+        let tidied = Arc::new(tidy::tidy(&options));
         let way = match jobs.is_shared() {
             true => Way::Shared(Replica::start(jobs, options).await?),
             false => {
@@ -259,7 +255,7 @@ impl Engine {
                 Way::Alone(sender)
             }
         };
-        Ok(Self { way, attempts })
+        Ok(Self { way, attempts, _tidied: tidied })
     }
 
     /// The folder of an attempt, with its output.

@@ -5,10 +5,11 @@
 //! as much as the one that launched.
 //!
 //! ```no_run
-//! # use run::local::{self, Launch, Observed};
+//! # use run::local::{self, ForkServer, Launch, Observed};
 //! # use std::{path::Path, time::Duration};
+//! let shims = ForkServer::new("/proc/self/exe".into());
 //! let launch = Launch { epoch: 1, program: "/usr/bin/env".into(), folder: "/tmp".into(), ..Launch::default() };
-//! let handle = local::launch(Path::new("/proc/self/exe"), Path::new("/var/lib/attempts/17-1"), &launch)?;
+//! let handle = local::launch(&shims, Path::new("/var/lib/attempts/17-1"), &launch)?;
 //! match local::wait(&handle, Duration::from_secs(60))? {
 //!     Observed::Exited(exit) => println!("{:?}", exit.how),
 //!     other => println!("{other:?}"),
@@ -16,9 +17,10 @@
 //! # std::io::Result::Ok(())
 //! ```
 //!
-//! Between the engine and the task stands the *shim*, the same binary under a hidden command that
-//! calls [`shim`]. The things to know: [`launch`], [`observe`], [`wait`], [`stop`]; [`Launch`] and
-//! [`Exit`]; [`logs::read`].
+//! Between the engine and the task stands the *shim*, a copy of a process that the [`ForkServer`]
+//! keeps: the same binary under a hidden command that calls [`serve_forks`]. The task's own process
+//! is a copy of the shim until it becomes the program. The things to know: [`launch`], [`observe`],
+//! [`wait`], [`stop`]; [`Launch`] and [`Exit`]; [`logs::read`].
 //!
 //! | file | written by | holds |
 //! |---|---|---|
@@ -40,8 +42,11 @@
 //! of errors name the file or process and what to do next; their kind is that of the system call.
 #![cfg(target_os = "linux")]
 
+mod checkout;
 mod engine;
 mod files;
+mod fork;
+mod fork_server;
 mod gate;
 pub mod logs;
 mod output;
@@ -50,12 +55,16 @@ mod process;
 mod pump;
 mod records;
 mod redact;
+mod shared;
 mod shim;
 
-pub use engine::{Observed, launch, observe, request_stop, stop, sweep, unfinished, wait};
-pub use packages::{Packages, remove_unused};
+pub use checkout::Checkout;
+pub use engine::{Observed, launch, observe, remove_old, request_stop, stop, sweep, unfinished, wait};
+pub use fork_server::{ForkServer, serve_forks};
+pub use packages::Packages;
 pub use process::Process;
 pub use records::{ATTEMPT, ATTEMPT_DIR, Exit, Handle, How, Launch, Limits, Secret, Usage, Written};
 pub use redact::{REDACTED, SHORTEST_SECRET_BYTES};
+pub use shared::remove_unused;
 pub(crate) use shim::now_ms;
 pub use shim::shim;

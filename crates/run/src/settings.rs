@@ -11,13 +11,16 @@ mod libraries;
 mod problem;
 mod raw;
 mod shape;
+mod source;
 
 pub use check::problems;
-pub use edit::{fill_defaults, merge, remove};
+pub use edit::{fill_defaults, merge, remove, single_task};
 pub use libraries::Libraries;
 pub(crate) use libraries::local;
 pub use problem::Problem;
 pub(crate) use raw::Periodic;
+pub use shape::numbers;
+pub use source::{GitReference, GitSource};
 
 use crate::condition::Operator;
 use crate::graph::{Dependency, Graph, GraphError, Kind, Retry, Task};
@@ -105,6 +108,8 @@ pub struct TaskSettings {
     pub cluster: Option<Cluster>,
     /// What its program needs.
     pub libraries: Libraries,
+    /// The repository that its files stand in; their paths are those in it.
+    pub git: Option<GitSource>,
 }
 
 /// What a cluster gives to the programs that run on it. How large it is, `--spark-master` says.
@@ -168,6 +173,15 @@ pub enum Work {
         /// Values of its widgets.
         parameters: BTreeMap<String, String>,
     },
+    /// Runs commands of dbt.
+    Dbt {
+        /// Folder of the project; in a repository empty for its root.
+        project: String,
+        /// Folder of `profiles.yml` below that of the project, or absolute; empty: dbt looks for it.
+        profiles: String,
+        /// Each begins with `dbt`.
+        commands: Vec<String>,
+    },
     /// Runs `spark-submit` with these arguments.
     SparkSubmit {
         /// As they are given to it.
@@ -209,6 +223,7 @@ impl Settings {
             clusters: clusters(raw.job_clusters.as_deref().unwrap_or_default()),
             variables: variables(&raw.environment_variables.unwrap_or_default()),
             environments: libraries::environments(raw.environments.as_deref().unwrap_or_default()),
+            git: raw.git_source.and_then(|git| source::read(git, problems)),
         };
         let tasks = raw.tasks.unwrap_or_default();
         if tasks.len() > MOST_TASKS {
@@ -421,6 +436,7 @@ struct Around {
     variables: BTreeMap<String, String>,
     /// Packages by `environment_key`.
     environments: BTreeMap<String, Vec<String>>,
+    git: Option<GitSource>,
 }
 
 /// A task, past what is wrong in it; `None`: it has no key.
@@ -431,9 +447,10 @@ fn read_task(task: &Value, place: Place<'_>, around: &Around, problems: &mut Pro
     let cluster = cluster(&raw, place, around, problems);
     let libraries = libraries(&raw, place, around, problems);
     let work = work(task, place, around, problems);
+    let git = source::of_task(task, &work, place, around.git.as_ref(), problems);
     let of_graph = of_graph(&raw, task, &key, &work, place, problems);
     let environment_variables = around.variables.clone();
-    let read = TaskSettings { key, work, environment_variables, cluster, libraries };
+    let read = TaskSettings { key, work, environment_variables, cluster, libraries, git };
     (!read.key.is_empty()).then_some((read, of_graph))
 }
 
@@ -463,12 +480,16 @@ fn libraries(raw: &RawTask, Place { at, what }: Place<'_>, around: &Around, prob
     libraries
 }
 
+fn is_key(text: &str) -> bool {
+    let is_plain = text.chars().all(|c: char| c.is_ascii_alphanumeric() || "_-".contains(c));
+    is_plain && (1..=LONGEST_KEY).contains(&text.len())
+}
+
 fn check_key(key: Option<&str>, Place { at, what }: Place<'_>, problems: &mut Problems) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     let key = key.unwrap_or_default();
     if key.is_empty() {
         problems.value(at, format!("{what} has no task_key"));
-    } else if key.len() > LONGEST_KEY || !key.chars().all(plain) {
+    } else if !is_key(key) {
         let allowed = format!("a task_key is made of up to {LONGEST_KEY} letters, digits, underscores and hyphens");
         problems.value(&format!("{at}/task_key"), format!("{what}: {allowed}"));
     }
@@ -594,6 +615,7 @@ fn work(task: &Value, Place { at, what }: Place<'_>, around: &Around, problems: 
         "notebook_task" => object(value, &at, &what, problems).map(|RawNotebook { notebook_path, base_parameters }| {
             Work::Notebook { path: notebook_path, parameters: base_parameters.unwrap_or_default() }
         }),
+        "dbt_task" => object(value, &at, &what, problems).map(|raw| source::dbt(raw, place, problems)),
         "spark_submit_task" => object(value, &at, &what, problems)
             .map(|RawSubmit { parameters }| Work::SparkSubmit { parameters: parameters.unwrap_or_default() }),
         "spark_jar_task" => {

@@ -18,6 +18,11 @@ impl Params {
         Self(pairs.map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
     }
 
+    /// Adds one behind those that there are.
+    pub fn add(&mut self, name: String, value: String) {
+        self.0.push((name, value));
+    }
+
     /// The first value of a parameter, as a servlet gives it.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()

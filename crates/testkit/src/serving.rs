@@ -94,15 +94,12 @@ impl Serving {
     /// # Errors
     /// When the system does not tell: it has ended, or this is no Linux.
     pub fn cpu_s(&self) -> Result<f64> {
-        let id = self.id();
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
-        // The name before it may hold anything.
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
-        let ticks: Option<Vec<f64>> = fields.skip(11).take(4).map(|field| field.parse().ok()).collect();
-        let ticks = ticks.filter(|ticks| ticks.len() == 4);
-        ticks
-            .map(|ticks| ticks.iter().sum::<f64>() / TICKS_A_SECOND)
-            .ok_or_else(|| Error::other(format!("no CPU time is told of process {id}")))
+        let id = self.id().to_string();
+        let of_server = Stat::of(&id).map(|stat| stat.ticks);
+        let of_server = of_server.ok_or_else(|| Error::other(format!("no CPU time is told of process {id}")))?;
+        let names = std::fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let children = names.filter_map(|name| Stat::of(&name).filter(|stat| stat.parent == id));
+        Ok((of_server + children.map(|stat| stat.ticks).sum::<f64>()) / TICKS_A_SECOND)
     }
 
     /// Process id.
@@ -148,4 +145,22 @@ fn memory_mb(id: u32, field: &str) -> Result<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kb = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
     kb.map(|kb| kb / 1_024.0).ok_or_else(|| Error::other(format!("no {field} is told of process {id}")))
+}
+
+/// What `/proc` tells of a process.
+struct Stat {
+    parent: String,
+    /// CPU time of it and of all that it has waited for.
+    ticks: f64,
+}
+
+impl Stat {
+    fn of(id: &str) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // The name before it may hold anything.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let parent = fields.nth(1)?.to_owned();
+        let ticks: Vec<f64> = fields.skip(9).take(4).map_while(|field| field.parse().ok()).collect();
+        (ticks.len() == 4).then(|| Self { parent, ticks: ticks.iter().sum() })
+    }
 }

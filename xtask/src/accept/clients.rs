@@ -1,8 +1,8 @@
-//! `clients-jobs`: the official Python SDK, the archived command line and our own in the words of
-//! today's against a fresh server.
+//! `clients-jobs`: the official Python SDK, the archived command line, our own in the words of today's
+//! and Airflow with its provider against a fresh server.
 
 use super::{Outcome, python};
-use crate::lakescope_binary;
+use crate::{lakescope_binary, root};
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::Command;
@@ -10,6 +10,8 @@ use testkit::serving::Serving;
 
 /// The clients, at versions that were tried.
 const CLIENTS: [&str; 2] = ["databricks-sdk==0.162.0", "databricks-cli==0.18.0"];
+/// In an environment of its own: it brings some 150 packages.
+const AIRFLOW: [&str; 2] = ["apache-airflow==3.3.2", "apache-airflow-providers-databricks==7.23.0"];
 
 pub fn run(arguments: &[String]) -> Result<Outcome> {
     let mut outcome = Outcome::default();
@@ -44,6 +46,16 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
         let mut check = Command::new("bash");
         check.arg(clients.join("cli_jobs_check.sh")).arg("legacy").env("LEGACY", python.join("bin/databricks"));
         told(&mut outcome, "the archived command line", client(check))?;
+    }
+    if wanted("airflow") {
+        match python::environment("airflow-provider", "airflow", &AIRFLOW)? {
+            Some(python) => {
+                let mut check = Command::new(python.join("bin/python"));
+                check.arg(root().join("tests/clients/airflow_check.py"));
+                told(&mut outcome, "Airflow", client(check))?;
+            }
+            None => outcome.skip("clients-jobs: Python with pip cannot install Airflow here"),
+        }
     }
     Ok(outcome)
 }

@@ -48,14 +48,38 @@ pub fn run(arguments: &[String]) -> Result<Outcome> {
 
 /// Copies all files with the folder put in; gives the table.
 fn copied(from: &Path, to: &Path) -> Result<Vec<Value>> {
-    for entry in std::fs::read_dir(from)? {
-        let file = entry?.path();
-        let text = std::fs::read_to_string(&file)?.replace("FOLDER", &to.display().to_string());
-        std::fs::write(to.join(file.file_name().context("a file without a name")?), text)?;
-    }
+    copy(from, to)?;
     let made = Command::new("python3").arg(to.join("wheel.py")).arg(to).args(["0.9", "1.0", "2.0"]).status()?;
     ensure!(made.success(), "the wheels cannot be made");
+    repository(&to.join("repo"))?;
     Ok(serde_json::from_slice(&std::fs::read(to.join("cases.json"))?)?)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let file = entry?.path();
+        let name = file.file_name().context("a file without a name")?;
+        if file.is_dir() {
+            copy(&file, &to.join(name))?;
+            continue;
+        }
+        let text = std::fs::read_to_string(&file)?.replace("FOLDER", &to.display().to_string());
+        std::fs::write(to.join(name), text)?;
+    }
+    Ok(())
+}
+
+/// Makes a repository of a folder: one commit, a branch and a tag.
+fn repository(folder: &Path) -> Result<()> {
+    let git = |arguments: &[&str]| {
+        let who = ["-c", "user.name=tests", "-c", "user.email=tests@localhost"];
+        start::run(Command::new("git").arg("-C").arg(folder).args(who).args(arguments))
+    };
+    git(&["init", "--quiet", "--initial-branch", "main"])?;
+    git(&["add", "."])?;
+    git(&["commit", "--quiet", "--message", "All of it"])?;
+    git(&["tag", "v1"])
 }
 
 /// An interpreter with a package of its own, and Spark's.
@@ -76,7 +100,7 @@ fn runtime(folder: &Path, spark: &spark::Spark) -> Result<PathBuf> {
 /// Runs a case to its end and gives what is not as it should be.
 async fn played(api: &JobsApi, case: &Value) -> Result<Vec<String>> {
     let mut job = Map::from_iter([("name".to_owned(), case["name"].clone())]);
-    for field in ["tasks", "parameters", "environments"] {
+    for field in ["tasks", "parameters", "environments", "git_source"] {
         job.extend(case.get(field).map(|value| (field.to_owned(), value.clone())));
     }
     let job_id = api.post("create", &job.into()).await?["job_id"].clone();

@@ -12,7 +12,7 @@ use store::jobs::Jobs;
 
 /// Variables of the server that tasks get, by name or, with a `*`, by how it begins. Others may hold
 /// secrets that are none of theirs.
-const PASSED_ON: [&str; 21] = [
+const PASSED_ON: [&str; 24] = [
     "PATH",
     "HOME",
     "USER",
@@ -30,6 +30,9 @@ const PASSED_ON: [&str; 21] = [
     "HADOOP_*",
     "PIP_*",
     "UV_*",
+    "GIT_*",
+    "SSH_AUTH_SOCK",
+    "DBT_*",
     "VIRTUAL_ENV",
     "LD_LIBRARY_PATH",
     "SSL_CERT_FILE",
@@ -49,10 +52,12 @@ pub async fn workspace(store: &Store, tasks: &Tasks, event_logs: Option<PathBuf>
         slots: usize::from(tasks.task_slots),
         python: tasks.python.clone(),
         environments: store.dir().join("environments"),
+        sources: store.dir().join("sources"),
         spark_home: tasks.spark_home.clone(),
         spark_master: tasks.spark_master.clone(),
         event_logs: event_logs.filter(|_| !says_where(tasks.spark_home.as_deref())),
         grace: Duration::from_secs(tasks.stop_grace),
+        output_stays: Duration::from_secs(u64::from(tasks.keep_output) * 24 * 3_600),
         give_up_after: Duration::from_secs(tasks.give_up_after),
         environment: environment(std::env::vars_os().filter_map(|(name, value)| {
             // What is no text cannot be written down for the task.

@@ -1,7 +1,7 @@
 //! What a book has done outside, and what it is told of.
 
 use super::rows::Parent;
-use crate::settings::{Cluster, Libraries, Work};
+use crate::settings::{Cluster, GitSource, Libraries, Work};
 use crate::states::{Code, End, Outcome};
 use crate::step::Epoch;
 use serde::{Deserialize, Serialize};
@@ -63,8 +63,12 @@ pub enum Act {
 /// A program with all references resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
+    /// The run that it is of.
+    pub run_id: i64,
     /// What it does.
     pub work: Work,
+    /// The repository that its files stand in.
+    pub git: Option<GitSource>,
     /// The cluster that it is to run on.
     pub cluster: Option<Cluster>,
     /// Variables that it gets.

@@ -15,7 +15,7 @@ use crate::step::Input;
 use crate::trigger::Trigger;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::jobs::{Change, Job, JobFilter, Jobs, Run as RunRow, RunState, TaskRun};
 use tokio::sync::{mpsc, oneshot};
 
@@ -29,6 +29,9 @@ const MOST_TOGETHER: usize = 256;
 const LONGEST_TOKEN: usize = 64;
 /// Longest wait between two looks at the clock.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+/// How long it may take until the rows tell that a program is about to start, or runs: nobody waits
+/// for that, and a short one is over by then, so that all of it is written at once.
+const PROGRESS_WAITS: Duration = Duration::from_millis(20);
 /// Wait after the database could not be written.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
@@ -43,6 +46,8 @@ pub(super) struct Actor {
     replies: Vec<(Asker, Result<Started, Refusal>)>,
     /// What acts of the last batch lead to.
     later: VecDeque<Act>,
+    /// By when what has changed is to be written.
+    due: Option<Instant>,
     /// What must not be handled together with what was before.
     held: Option<Message>,
     /// Attempts whose folders go once their runs are gone.
@@ -79,6 +84,7 @@ impl Actor {
             changes: Vec::new(),
             replies: Vec::new(),
             later: VecDeque::new(),
+            due: None,
             held: None,
             forgotten: Vec::new(),
             confirmed: Vec::new(),
@@ -164,20 +170,24 @@ impl Actor {
                 false => self.held.take().or_else(|| self.receiver.try_recv().ok()),
             };
             if message.is_none() && self.later.is_empty() && self.receiver.is_closed() && self.receiver.is_empty() {
-                return Ok(());
+                return self.commit().await;
             }
             // What is due by what is written.
             self.tick().await;
             for act in std::mem::take(&mut self.later) {
                 self.follow(act).await;
             }
+            let mut may_wait = false;
             if let Some(message) = message {
                 if needs_what_is_written(&message) {
                     self.commit().await?;
                 }
-                self.batch(message).await;
+                may_wait = self.batch(message).await;
             }
-            self.commit().await?;
+            let due = *self.due.get_or_insert_with(|| Instant::now() + PROGRESS_WAITS);
+            if !may_wait || Instant::now() >= due {
+                self.commit().await?;
+            }
         }
     }
 
@@ -190,6 +200,7 @@ impl Actor {
         let wake_ms = self.book.wake_ms().into_iter().chain(planned).min();
         let wait = wake_ms.map(|at| u64::try_from(at - now_ms()).unwrap_or_default());
         let wait = wait.map_or(LONGEST_SLEEP, Duration::from_millis).min(LONGEST_SLEEP);
+        let wait = self.due.map_or(wait, |due| wait.min(due.saturating_duration_since(Instant::now())));
         tokio::time::timeout(wait, self.receiver.recv()).await.ok().flatten()
     }
 
@@ -204,9 +215,11 @@ impl Actor {
         }
     }
 
-    /// Handles a message, and those behind it that may be written together with it.
-    async fn batch(&mut self, first: Message) {
+    /// Handles a message, and those behind it that may be written together with it. Whether all of
+    /// them may be written a little later.
+    async fn batch(&mut self, first: Message) -> bool {
         let mut next = Some(first);
+        let mut may_wait = true;
         for handled in 0..MOST_TOGETHER {
             let Some(message) = next.take() else { break };
             let alone = needs_what_is_written(&message);
@@ -214,9 +227,10 @@ impl Actor {
                 self.held = Some(message);
                 break;
             }
+            may_wait &= matches!(message, Message::Launched { .. } | Message::Started { .. });
             self.handle(message).await;
             if alone {
-                return;
+                return false;
             }
             next = self.receiver.try_recv().ok();
         }
@@ -224,6 +238,7 @@ impl Actor {
         if let Some(message) = next {
             self.held = Some(message);
         }
+        may_wait
     }
 
     async fn handle(&mut self, message: Message) {
@@ -268,7 +283,8 @@ impl Actor {
     }
 
     fn create(&mut self, settings: Map<String, Value>, who: String) -> Result<Started, Refusal> {
-        let settings = Value::Object(settings);
+        let mut settings = Value::Object(settings);
+        settings::numbers(&mut settings);
         let read = Settings::read(&settings)?;
         let job_id = self.ids.take();
         let now_ms = now_ms();
@@ -299,7 +315,8 @@ impl Actor {
                 settings
             }
         };
-        let settings = Value::Object(settings);
+        let mut settings = Value::Object(settings);
+        settings::numbers(&mut settings);
         let read = Settings::read(&settings)?;
         let now_ms = now_ms();
         // A trigger that stays as it is goes on from where it was.
@@ -369,7 +386,8 @@ impl Actor {
         if let Some(name) = json.remove("run_name") {
             json.insert("name".to_owned(), name);
         }
-        let json = Value::Object(json);
+        let mut json = Value::Object(json);
+        settings::numbers(&mut json);
         let settings = Settings::read(&json)?;
         let new = NewRun {
             job_id: self.ids.take(),
@@ -503,6 +521,7 @@ impl Actor {
     /// Writes what has changed, then answers and acts. What cannot be written now is written later:
     /// nobody is told before, and nothing starts. An error: somebody else writes now.
     async fn commit(&mut self) -> Result<(), store::Error> {
+        self.due = None;
         let (changes, acts) = self.book.take();
         let mut all = std::mem::take(&mut self.changes);
         // The run before the token that names it.

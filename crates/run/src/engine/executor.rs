@@ -2,7 +2,7 @@
 
 use super::{Message, Options, attempt, program, trouble};
 use crate::book::{Finished, Program};
-use crate::local::{self, Handle, How, Observed, Process, logs};
+use crate::local::{self, ForkServer, Handle, How, Observed, Process, logs};
 use crate::states::{Code, End};
 use crate::step::Epoch;
 use std::collections::HashMap;
@@ -28,6 +28,7 @@ type Live = Arc<Mutex<HashMap<(i64, Epoch), CancellationToken>>>;
 #[derive(Clone, Debug)]
 pub(super) struct Executor {
     options: Arc<Options>,
+    shims: Arc<ForkServer>,
     sender: mpsc::WeakSender<Message>,
     slots: Arc<Semaphore>,
     live: Live,
@@ -38,7 +39,8 @@ impl Executor {
     pub fn new(options: Options, sender: mpsc::WeakSender<Message>) -> Self {
         let slots = Arc::new(Semaphore::new(options.slots.max(1)));
         let abandoned = CancellationToken::new();
-        Self { options: Arc::new(options), sender, slots, live: Live::default(), abandoned }
+        let shims = Arc::new(ForkServer::new(options.shim.clone()));
+        Self { options: Arc::new(options), shims, sender, slots, live: Live::default(), abandoned }
     }
 
     /// Lets go of all programs: they go on, and nothing is started any more.
@@ -119,7 +121,11 @@ impl Piece {
     }
 
     async fn end(&self) -> io::Result<Finished> {
-        let mut observed = self.observe().await?;
+        // Nothing can have been started that has no folder, so nobody has to look.
+        let mut observed = match self.handle.dir.exists() {
+            true => self.observe().await?,
+            false => Observed::NotStarted,
+        };
         let _slot = match observed {
             Observed::NotStarted => {
                 let slot = tokio::select! {
@@ -127,10 +133,11 @@ impl Piece {
                     () = self.stop.cancelled() => return Ok(Finished::of(End::CANCELED)),
                     slot = self.executor.slots.acquire() => slot.ok(),
                 };
-                if let Err(finished) = self.start().await? {
-                    return Ok(finished);
-                }
-                observed = self.started().await?;
+                observed = match self.start().await? {
+                    Ok(Observed::NotStarted) => self.started().await?,
+                    Ok(observed) => observed,
+                    Err(finished) => return Ok(finished),
+                };
                 slot
             }
             // It runs since an engine before this one started it.
@@ -171,8 +178,8 @@ impl Piece {
         blocking(move || local::observe(&handle)).await
     }
 
-    /// Starts the program; the inner error says why it cannot be.
-    async fn start(&self) -> io::Result<Result<(), Finished>> {
+    /// Starts the program, and looks what became of it; the inner error says why it cannot be.
+    async fn start(&self) -> io::Result<Result<Observed, Finished>> {
         let launch = match program::launch(&self.program, &self.executor.options, &self.handle) {
             Ok(launch) => launch,
             Err(why) => return Ok(Err(Finished::invalid(why))),
@@ -182,14 +189,14 @@ impl Piece {
             if self.stop.is_cancelled() {
                 return Ok(Err(Finished::of(End::CANCELED)));
             }
-            let (shim, dir, launch) = (self.executor.options.shim.clone(), self.handle.dir.clone(), launch.clone());
-            match blocking(move || local::launch(&shim, &dir, &launch)).await {
-                Ok(_) => break,
+            let (shims, dir, launch) = (self.executor.shims.clone(), self.handle.dir.clone(), launch.clone());
+            match blocking(move || local::observe(&local::launch(&shims, &dir, &launch)?)).await {
+                Ok(observed) => return Ok(Ok(observed)),
                 Err(error) if tried < STARTS && is_short_of_room(&error) => tokio::time::sleep(AFTER_FAILURE).await,
                 Err(error) => return Err(error),
             }
         }
-        Ok(Ok(()))
+        Ok(Ok(Observed::NotStarted))
     }
 
     async fn wait(&self, process: Process) -> io::Result<()> {
@@ -208,7 +215,7 @@ impl Piece {
         let left = blocking(move || Ok(program::left_behind(&dir))).await?;
         let finished = match (end == End::SUCCESS, how) {
             (true, _) => Finished::of(end),
-            (_, How::Failed(why) | How::NoPackages(why)) => Finished::because(end, why),
+            (_, How::Failed(why) | How::NoCheckout(why) | How::NoPackages(why)) => Finished::because(end, why),
             (_, How::Code(code)) => self.failed(end, format!("exit code {code}")).await,
             (_, How::Signal(signal)) => self.failed(end, format!("signal {signal}")).await,
         };

@@ -2,7 +2,7 @@
 
 use super::Options;
 use crate::book::{Program, TASK_RUN_ID, TASK_RUN_PROPERTY};
-use crate::local::{Handle, Launch, Packages};
+use crate::local::{Checkout, Handle, Launch, Packages};
 use crate::settings::{Libraries, Work, local};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 const WHEEL: (&str, &str) = ("wheel.py", include_str!("python/wheel.py"));
 /// Runs a notebook.
 const NOTEBOOK: (&str, &str) = ("notebook.py", include_str!("python/notebook.py"));
+/// Runs commands of dbt.
+const DBT: (&str, &str) = ("dbt.py", include_str!("python/dbt.py"));
 /// What a notebook finds in its namespace.
 const DBUTILS: (&str, &str) = ("dbutils.py", include_str!("python/dbutils.py"));
 /// What runs notebooks: newer ones work, too.
@@ -44,7 +46,7 @@ pub(super) fn launch(program: &Program, options: &Options, handle: &Handle) -> R
     let mut start = Start::new(program, options, dir);
     match &program.work {
         Work::Python { file, parameters } => {
-            let file = local_file(file)?;
+            let file = start.path(file)?;
             start.folder = file.parent().map(Path::to_owned);
             start.python(&file, parameters.clone());
         }
@@ -55,6 +57,7 @@ pub(super) fn launch(program: &Program, options: &Options, handle: &Handle) -> R
             start.python(&script, words.collect());
         }
         Work::Notebook { path, parameters } => start.notebook(path, parameters, &program.values)?,
+        Work::Dbt { project, profiles, commands } => start.dbt(project, profiles, commands)?,
         Work::SparkSubmit { parameters } => {
             let own = start.spark_options(&Libraries::default(), parameters);
             start.spark_submit(own.into_iter().chain(parameters.iter().cloned()).collect());
@@ -76,6 +79,7 @@ struct Start<'a> {
     environment: BTreeMap<String, String>,
     files: BTreeMap<String, String>,
     packages: Vec<String>,
+    checkout: Option<Checkout>,
 }
 
 impl<'a> Start<'a> {
@@ -84,10 +88,15 @@ impl<'a> Start<'a> {
         // Lines come as they are written, not when a buffer is full.
         environment.insert("PYTHONUNBUFFERED".to_owned(), "1".to_owned());
         environment.insert(TASK_VALUES.to_owned(), dir.join(VALUES).display().to_string());
+        let checkout = program.git.as_ref().map(|source| {
+            let folder = options.sources.join(program.run_id.to_string());
+            Checkout { source: source.clone(), folder: std::path::absolute(&folder).unwrap_or(folder) }
+        });
         Self {
             program,
             options,
             dir,
+            checkout,
             command: String::new(),
             arguments: Vec::new(),
             folder: None,
@@ -112,6 +121,7 @@ impl<'a> Start<'a> {
             environment: self.environment,
             folder,
             files: self.files,
+            checkout: self.checkout,
             packages: Some(packages).filter(|packages| !packages.requirements.is_empty()),
             ..Launch::default()
         })
@@ -123,6 +133,39 @@ impl<'a> Start<'a> {
         self.dir.join(name)
     }
 
+    /// A file of the repository, which is not there yet, or of this machine.
+    fn path(&self, file: &str) -> Result<PathBuf, String> {
+        match &self.checkout {
+            Some(checkout) => Ok(checkout.folder.join(file)),
+            None => local_file(file),
+        }
+    }
+
+    /// Runs commands in the folder of a project.
+    fn dbt(&mut self, project: &str, profiles: &str, commands: &[String]) -> Result<(), String> {
+        let folder = match &self.checkout {
+            Some(checkout) => checkout.folder.join(project),
+            None => PathBuf::from(local(project)),
+        };
+        if self.checkout.is_none() && !folder.is_absolute() {
+            return Err(format!("project_directory {project:?} is no whole path, and the job has no git_source"));
+        }
+        if !profiles.is_empty() {
+            let profiles = folder.join(profiles).display().to_string();
+            self.environment.insert("DBT_PROFILES_DIR".to_owned(), profiles);
+        }
+        let script = self.file(DBT.0, DBT.1);
+        self.folder = Some(folder);
+        self.command = self.interpreter();
+        self.arguments = [script.display().to_string()].into_iter().chain(commands.iter().cloned()).collect();
+        Ok(())
+    }
+
+    /// That of the environment, which its `PATH` begins with, or that of the server.
+    fn interpreter(&self) -> String {
+        if self.packages.is_empty() { self.options.python.clone() } else { "python".to_owned() }
+    }
+
     /// Runs a script: with a Spark session where a cluster is asked for.
     fn python(&mut self, script: &Path, parameters: Vec<String>) {
         let words = [script.display().to_string()].into_iter().chain(parameters);
@@ -130,8 +173,7 @@ impl<'a> Start<'a> {
         if self.program.cluster.is_some() {
             return self.spark_submit(spark.into_iter().chain(words).collect());
         }
-        // Of the environment, which its `PATH` begins with.
-        self.command = if self.packages.is_empty() { self.options.python.clone() } else { "python".to_owned() };
+        self.command = self.interpreter();
         self.arguments = words.collect();
         // For a session that it starts itself.
         let words: Vec<String> = spark.iter().map(|word| quoted(word)).collect();
@@ -146,8 +188,9 @@ impl<'a> Start<'a> {
         parameters: &BTreeMap<String, String>,
         values: &BTreeMap<String, Map<String, Value>>,
     ) -> Result<(), String> {
-        let notebook = ["", ".py", ".ipynb"].iter().find_map(|ending| local_file(&format!("{path}{ending}")).ok());
-        let notebook = notebook.ok_or_else(|| local_file(path).err().unwrap_or_default())?;
+        // Of one in a repository the script finds the ending.
+        let notebook = ["", ".py", ".ipynb"].iter().find_map(|ending| self.path(&format!("{path}{ending}")).ok());
+        let notebook = notebook.ok_or_else(|| self.path(path).err().unwrap_or_default())?;
         self.folder = notebook.parent().map(Path::to_owned);
         self.packages.extend(KERNEL.map(str::to_owned));
         self.environment.insert("LAKESCOPE_NOTEBOOK_PARAMETERS".to_owned(), json!(parameters).to_string());
@@ -370,7 +413,8 @@ mod tests {
             let environment = BTreeMap::from([(TASK_RUN_ID.to_owned(), "7".to_owned())]);
             let spark_conf = BTreeMap::from([("spark.driver.memory".to_owned(), "1g".to_owned())]);
             let cluster = with_cluster.then(|| Cluster { spark_conf, ..Cluster::default() });
-            let program = Program { work, cluster, environment, libraries, values: BTreeMap::new() };
+            let program =
+                Program { run_id: 1, work, git: None, cluster, environment, libraries, values: BTreeMap::new() };
             let launch = launch(&program, &options(), &handle()).unwrap();
             let words: Vec<String> = [launch.program].into_iter().chain(launch.arguments).collect();
             assert_eq!(words.join(" "), wanted);
@@ -418,6 +462,8 @@ mod tests {
             slots: 1,
             python: "python3".to_owned(),
             environments: PathBuf::from("/environments"),
+            sources: PathBuf::from("/sources"),
+            output_stays: Duration::from_secs(3_600),
             spark_home: Some(PathBuf::from("/spark")),
             spark_master: None,
             event_logs: Some(PathBuf::from("/logs")),

@@ -2,6 +2,7 @@
 //! this process.
 
 use super::files::{self, CONTROL, EXIT, LAUNCH, MAKE_ROOM, STARTED, STOPPED, about};
+use super::fork_server::ForkServer;
 use super::process::{Boot, Process, kill_all, reap, wait_readable, with_environment};
 use super::records::{ATTEMPT, ATTEMPT_DIR, Exit, Handle, Launch, Reply, Secret, Started};
 use super::redact::SHORTEST_SECRET_BYTES;
@@ -9,11 +10,10 @@ use super::shim::{lock, marks, now_ms};
 use crate::{Code, End};
 use rustix::fs::{MemfdFlags, OFlags, memfd_create};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, Write};
-use std::os::fd::AsFd;
+use std::io::{self, ErrorKind, PipeReader, Read, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a shim may take to answer.
@@ -56,15 +56,14 @@ impl Observed {
 /// Starts a task in an attempt folder, which is made if it is missing. Once this returns, the start
 /// is on the disk and the program is about to run or has run.
 ///
-/// `shim` is a program that calls [`shim`](super::shim()) for the arguments `shim DIR`;
-/// `/proc/self/exe` is this program, also after its file was replaced. Launching an epoch that
-/// has been launched, by whichever process, starts nothing and gives its handle.
+/// Launching an epoch that has been launched, by whichever process, starts nothing and gives its
+/// handle.
 ///
 /// # Errors
 /// Nothing was started: the folder cannot be written or belongs to another epoch, a secret is among
 /// arguments or plain variables, the working folder is relative, or the shim failed. A program that does not exist is no error here, it is told by
 /// [`Exit::how`].
-pub fn launch(shim: &Path, dir: &Path, launch: &Launch) -> io::Result<Handle> {
+pub fn launch(shims: &ForkServer, dir: &Path, launch: &Launch) -> io::Result<Handle> {
     check(launch)?;
     let dir = make_dir(dir).map_err(|e| about(&e, format!("folder `{}` cannot be made", dir.display()), MAKE_ROOM))?;
     let handle = Handle { dir, epoch: launch.epoch };
@@ -76,7 +75,7 @@ pub fn launch(shim: &Path, dir: &Path, launch: &Launch) -> io::Result<Handle> {
     }
     write_launch(&handle, launch)?;
     let until = Instant::now() + ANSWER;
-    while !start_shim(shim, &handle, &launch.secrets)? && !await_other(&handle, until)? {}
+    while !start_shim(shims, &handle, &launch.secrets)? && !await_other(&handle, until)? {}
     Ok(handle)
 }
 
@@ -153,41 +152,34 @@ fn write_launch(handle: &Handle, launch: &Launch) -> io::Result<()> {
 }
 
 /// `false`: another shim has the folder.
-fn start_shim(shim: &Path, handle: &Handle, secrets: &[Secret]) -> io::Result<bool> {
-    let [attempt, attempt_dir] = marks(&handle.dir, handle.epoch);
-    let mut child = Command::new(shim)
-        .arg("shim")
-        .arg(&handle.dir)
-        .env_clear()
-        .envs([(ATTEMPT, attempt), (ATTEMPT_DIR, attempt_dir)])
-        .stdin(secrets_file(secrets)?)
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|e| about(&e, format!("shim `{}` cannot be started", shim.display()), "check its path and rights"))?;
-    match answer(&mut child) {
-        // Without an answer it is held up by a slow disk; what it comes to will be observed.
-        Ok(Some(Reply::Started) | None) => Ok(true),
-        Ok(Some(Reply::Busy)) => child.wait().map(|_| false),
-        Ok(Some(Reply::Failed { errno, message })) => {
-            child.wait()?;
-            let kind = errno.map_or(ErrorKind::Other, |errno| io::Error::from_raw_os_error(errno).kind());
-            Err(io::Error::new(kind, message))
-        }
-        // It was cut off behind the start: what became of it will be observed.
-        Err(_) if is_started(handle)? => Ok(true),
-        Err(error) => {
-            child.kill()?;
-            let status = child.wait()?;
-            let what = format!("shim `{}` gave no answer ({status})", shim.display());
-            Err(about(&error, what, "check that it is the right program"))
+fn start_shim(shims: &ForkServer, handle: &Handle, secrets: &[Secret]) -> io::Result<bool> {
+    for is_again in [false, true] {
+        let from = shims.ask(&handle.dir, &secrets_file(secrets)?)?;
+        match answer(from) {
+            // Without an answer it is held up by a slow disk; what it comes to will be observed.
+            Ok(Some(Reply::Started) | None) => return Ok(true),
+            Ok(Some(Reply::Busy)) => return Ok(false),
+            Ok(Some(Reply::Failed { errno, message })) => {
+                let kind = errno.map_or(ErrorKind::Other, |errno| io::Error::from_raw_os_error(errno).kind());
+                return Err(io::Error::new(kind, message));
+            }
+            // It was cut off behind the start: what became of it will be observed.
+            Err(_) if is_started(handle)? => return Ok(true),
+            Err(error) if is_again => {
+                let what = format!("shim `{}` gave no answer", shims.program().display());
+                return Err(about(&error, what, "check that it is the right program"));
+            }
+            // Somebody has killed it, or whoever was to start it.
+            Err(_) => shims.restart(),
         }
     }
+    Ok(false)
 }
 
 /// Memory that only the shim gets to see.
-fn secrets_file(secrets: &[Secret]) -> io::Result<Stdio> {
+fn secrets_file(secrets: &[Secret]) -> io::Result<OwnedFd> {
     if secrets.is_empty() {
-        return Ok(Stdio::null());
+        return File::open("/dev/null").map(OwnedFd::from);
     }
     let mut file = File::from(memfd_create("secrets", MemfdFlags::CLOEXEC)?);
     file.write_all(&serde_json::to_vec(secrets)?)?;
@@ -196,14 +188,13 @@ fn secrets_file(secrets: &[Secret]) -> io::Result<Stdio> {
 }
 
 /// `None`: none so far.
-fn answer(child: &mut Child) -> io::Result<Option<Reply>> {
-    let Some(mut stdout) = child.stdout.take() else { return Err(ErrorKind::BrokenPipe.into()) };
-    if !wait_readable(stdout.as_fd(), ANSWER)? {
+fn answer(mut from: PipeReader) -> io::Result<Option<Reply>> {
+    if !wait_readable(from.as_fd(), ANSWER)? {
         return Ok(None);
     }
     // A line shorter than a pipe's unit comes as a whole.
     let mut line = vec![0; 4 << 10];
-    let read = stdout.read(&mut line)?;
+    let read = from.read(&mut line)?;
     Ok(Some(serde_json::from_slice(&line[..read])?))
 }
 
@@ -284,6 +275,27 @@ pub fn unfinished(attempts: &Path) -> io::Result<Vec<(i64, Handle)>> {
         }
     }
     Ok(found)
+}
+
+/// Removes the attempt folders of such a folder, named by a number, in which nothing has happened for
+/// so long and nothing runs; gives their number.
+///
+/// # Errors
+/// A folder cannot be listed or removed.
+pub fn remove_old(attempts: &Path, older: Duration) -> io::Result<usize> {
+    let mut removed = 0;
+    for entry in fs::read_dir(attempts)? {
+        let dir = entry?.path();
+        let is_attempt = dir.file_name().and_then(|name| name.to_str()?.parse::<i64>().ok()).is_some();
+        // The result comes last.
+        let last = fs::metadata(dir.join(EXIT)).or_else(|_| fs::metadata(&dir)).and_then(|about| about.modified());
+        let is_old = last.is_ok_and(|at| at.elapsed().is_ok_and(|ago| ago > older));
+        if is_attempt && is_old && lock(&dir).is_ok() {
+            fs::remove_dir_all(&dir)?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
 }
 
 /// Waits until an attempt is over, or until the time is, then observes. It sees the end at once,

@@ -4,15 +4,15 @@
 //! It is the task's own process that makes it, before it becomes the program: what the installer
 //! says stands in the task's log, and it is stopped, or outlives the engine, as the program is.
 
-use super::files::{self, about};
+use super::files::about;
+use super::gate::Environment;
+use super::shared;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
 
 /// Packages that a program needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +26,6 @@ pub struct Packages {
     pub environments: PathBuf,
 }
 
-/// In an environment that is whole.
-const READY: &str = "ready";
 const PROGRAM: &str = "bin/python";
 
 /// Makes the environment if there is none, and gives its folder. This process, and the program
@@ -35,71 +33,21 @@ const PROGRAM: &str = "bin/python";
 ///
 /// # Errors
 /// A package cannot be installed: the message is the installer's.
-pub(super) fn enter(packages: &Packages) -> io::Result<PathBuf> {
-    let folder = packages.environments.join(identity(packages)?);
-    fs::create_dir_all(&packages.environments)
-        .map_err(|e| files::unwritten(&e, &packages.environments, "an environment"))?;
-    let lock = lock_of(&folder)?;
-    loop {
-        lock.lock_shared()?;
-        if folder.join(READY).exists() {
-            break;
-        }
-        lock.unlock()?;
-        lock.lock()?;
-        // Another task may have made it meanwhile.
-        if !folder.join(READY).exists() {
-            make(packages, &folder)?;
-        }
-        lock.unlock()?;
-    }
-    File::open(folder.join(READY))?.set_modified(SystemTime::now())?;
-    rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty())?;
-    let _for_the_program = lock.into_raw_fd();
+pub(super) fn enter(packages: &Packages, environment: &Environment) -> io::Result<PathBuf> {
+    let folder = packages.environments.join(identity(packages, environment)?);
+    shared::enter(&folder, |folder| make(packages, folder, environment))?;
     Ok(folder)
 }
 
-/// Removes environments that no task has used for so long, and none uses now; gives their number.
-///
-/// # Errors
-/// A folder cannot be listed or removed.
-pub fn remove_unused(environments: &Path, unused: Duration) -> io::Result<usize> {
-    let entries = match fs::read_dir(environments) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        entries => entries?,
-    };
-    let mut removed = 0;
-    for entry in entries {
-        let folder = entry?.path();
-        if !folder.is_dir() {
-            continue;
-        }
-        let used = fs::metadata(folder.join(READY)).or_else(|_| fs::metadata(&folder))?.modified()?;
-        let lock = lock_of(&folder)?;
-        if used.elapsed().is_ok_and(|ago| ago > unused) && lock.try_lock().is_ok() {
-            // First what says that it is whole.
-            let _ = fs::remove_file(folder.join(READY));
-            fs::remove_dir_all(&folder)?;
-            removed += 1;
-        }
-    }
-    Ok(removed)
-}
-
-/// The file stays when the environment goes: a lock on a file that was replaced would hold nobody up.
-fn lock_of(folder: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).open(folder.with_extension("lock"))
-}
-
 /// The same for what gives the same packages: interpreter, lines, and what is in local files.
-fn identity(packages: &Packages) -> io::Result<String> {
+fn identity(packages: &Packages, environment: &Environment) -> io::Result<String> {
     let mut digest = Sha256::new();
     let mut add = |part: &[u8]| {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part);
     };
     // An interpreter that was replaced by a newer one in the same place needs other packages.
-    add(answer(&packages.python, VERSION)?.as_bytes());
+    add(answer(&packages.python, VERSION, environment)?.as_bytes());
     for line in &packages.requirements {
         add(line.as_bytes());
         if let Some(file) = file_of(line) {
@@ -121,31 +69,25 @@ fn file_of(line: &str) -> Option<&str> {
     }
 }
 
-fn make(packages: &Packages, folder: &Path) -> io::Result<()> {
-    if folder.exists() {
-        // Left by a task that was stopped meanwhile.
-        fs::remove_dir_all(folder)?;
-    }
+fn make(packages: &Packages, folder: &Path, environment: &Environment) -> io::Result<()> {
     let Some(python) = folder.join(PROGRAM).to_str().map(str::to_owned) else {
         return Err(io::Error::other(format!("`{}` is no text; name another data directory", folder.display())));
     };
-    let uv = installed("uv");
+    let uv = installed("uv", environment);
+    let run = |program: &str, arguments: &[&str]| run(program, arguments, environment);
     let at = folder.display().to_string();
     match uv {
         true => run("uv", &["venv", "--quiet", "--seed", "--system-site-packages", "--python", &packages.python, &at])?,
         false => run(&packages.python, &["-m", "venv", "--system-site-packages", &at])?,
     }
-    show_packages_of(&packages.python, folder)?;
+    show_packages_of(&packages.python, folder, environment)?;
     let list = folder.join("requirements.txt");
     fs::write(&list, packages.requirements.join("\n") + "\n")?;
     let list = list.display().to_string();
     match uv {
-        true => run("uv", &["pip", "install", "--python", &python, "-r", &list])?,
-        false => {
-            run(&python, &["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-r", &list])?;
-        }
+        true => run("uv", &["pip", "install", "--python", &python, "-r", &list]),
+        false => run(&python, &["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-r", &list]),
     }
-    files::create(&folder.join(READY)).map(drop)
 }
 
 /// Asks an interpreter where it finds packages, if it is one of an environment; the answer is lines
@@ -160,27 +102,28 @@ const OWN: &str = "import sysconfig; print(sysconfig.get_paths()['purelib'])";
 
 /// An environment that is made from another one sees the packages of what that was made from, but
 /// not those of its own: lets it see both.
-fn show_packages_of(python: &str, folder: &Path) -> io::Result<()> {
-    let sites = answer(python, SITES)?;
+fn show_packages_of(python: &str, folder: &Path, environment: &Environment) -> io::Result<()> {
+    let sites = answer(python, SITES, environment)?;
     if sites.trim().is_empty() {
         return Ok(());
     }
-    let own = answer(&folder.join(PROGRAM).display().to_string(), OWN)?;
+    let own = answer(&folder.join(PROGRAM).display().to_string(), OWN, environment)?;
     fs::write(Path::new(own.trim()).join("made-from.pth"), sites)
 }
 
-fn answer(python: &str, code: &str) -> io::Result<String> {
-    let output =
-        Command::new(python).args(["-c", code]).stderr(Stdio::inherit()).output().map_err(|e| unrun(&e, python))?;
+fn answer(python: &str, code: &str, environment: &Environment) -> io::Result<String> {
+    let mut command = Command::new(python);
+    command.args(["-c", code]).env_clear().envs(environment).stderr(Stdio::inherit());
+    let output = command.output().map_err(|e| unrun(&e, python))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(io::Error::other(format!("`{python}` does not answer ({})", output.status))),
     }
 }
 
-fn installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+fn installed(program: &str, environment: &Environment) -> bool {
+    let path = environment.get("PATH").map_or("", String::as_str);
+    std::env::split_paths(path).any(|folder| folder.join(program).is_file())
 }
 
 fn unrun(error: &io::Error, program: &str) -> io::Error {
@@ -188,10 +131,16 @@ fn unrun(error: &io::Error, program: &str) -> io::Error {
 }
 
 /// Runs a part of the installation. What it says goes to the messages of the task.
-fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
+fn run(program: &str, arguments: &[&str], environment: &Environment) -> io::Result<()> {
     let (reader, writer) = io::pipe()?;
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(environment)
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
     let mut child = command.spawn().map_err(|e| unrun(&e, program))?;
     // Its ends of the pipe.
     drop(command);

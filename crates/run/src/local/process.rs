@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A process that cannot be taken for a later one with the same number.
@@ -91,9 +92,15 @@ pub(super) struct Boot {
 }
 
 impl Boot {
+    /// Neither changes while a process lives.
     pub(super) fn current() -> io::Result<Self> {
+        static CURRENT: OnceLock<Boot> = OnceLock::new();
+        if let Some(current) = CURRENT.get() {
+            return Ok(current.clone());
+        }
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
-        Ok(Self { boot_id, pid_namespace: fs::metadata("/proc/self/ns/pid")?.ino() })
+        let read = Self { boot_id, pid_namespace: fs::metadata("/proc/self/ns/pid")?.ino() };
+        Ok(CURRENT.get_or_init(|| read).clone())
     }
 }
 

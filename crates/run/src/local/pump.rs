@@ -6,9 +6,8 @@ use super::records::{How, Limits, Written};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group};
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::{ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
 
 /// How often orphans that have ended are looked for when nothing else happens.
@@ -33,7 +32,7 @@ pub(super) struct Pumped {
 
 /// A pipe from the task and where its bytes go.
 struct Stream {
-    pipe: Option<File>,
+    pipe: Option<PipeReader>,
     output: Output,
 }
 
@@ -64,10 +63,10 @@ impl<'a> Pump<'a> {
         control: &'a File,
         limits: Limits,
         outputs: [Output; 2],
-        (stdout, stderr): (ChildStdout, ChildStderr),
+        pipes: [PipeReader; 2],
     ) -> Self {
-        let mut pipes = [OwnedFd::from(stdout), OwnedFd::from(stderr)].map(|fd| Some(File::from(fd))).into_iter();
-        let streams = outputs.map(|output| Stream { pipe: pipes.next().flatten(), output });
+        let mut pipes = pipes.into_iter();
+        let streams = outputs.map(|output| Stream { pipe: pipes.next(), output });
         let buffer = vec![0; BUFFER_BYTES];
         Self { task, pid, control, limits, streams, stop: None, ended: None, status: None, buffer }
     }

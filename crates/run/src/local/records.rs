@@ -1,5 +1,7 @@
 //! What is told between engine and shim.
 
+use super::checkout::Checkout;
+use super::files::errno;
 use super::packages::Packages;
 use super::process::{Boot, Identity};
 use crate::step::Epoch;
@@ -7,6 +9,7 @@ use crate::{Code, End};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 
 /// Environment variable of the task and all that it starts: `<name of the attempt folder>:<epoch>`.
@@ -30,6 +33,9 @@ pub struct Launch {
     /// Small files that stand in the attempt folder when it starts, by name.
     #[serde(default, skip_serializing)]
     pub files: BTreeMap<String, String>,
+    /// Files that it needs from a repository; its folder may be one of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkout: Option<Checkout>,
     /// Python packages that it needs; its `PATH` begins with their environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packages: Option<Packages>,
@@ -131,6 +137,7 @@ impl Exit {
             How::Code(0) => End::SUCCESS,
             How::Code(_) | How::Signal(_) => End::FAILED,
             How::Failed(_) => End::of(crate::Outcome::Failed, Code::InvalidRunConfiguration),
+            How::NoCheckout(_) => End::internal_error(Code::RepositoryCheckoutFailed),
             How::NoPackages(_) => End::internal_error(Code::LibraryInstallationError),
         }
     }
@@ -146,6 +153,8 @@ pub enum How {
     Signal(i32),
     /// It could not be run; the message says why.
     Failed(String),
+    /// Its files could not be had from their repository; the message says why.
+    NoCheckout(String),
     /// Packages that it needs could not be installed; the message says why.
     NoPackages(String),
 }
@@ -180,4 +189,10 @@ pub(super) enum Reply {
     Busy,
     /// Nothing was started.
     Failed { errno: Option<i32>, message: String },
+}
+
+impl Reply {
+    pub(super) fn failed(error: &io::Error) -> Self {
+        Self::Failed { errno: errno(error), message: error.to_string() }
+    }
 }

@@ -1,45 +1,41 @@
 //! The process between engine and task. It starts the task, keeps its output and records its end.
 
 use super::files::{self, CONTROL, EXIT, LAUNCH, MAKE_ROOM, NOT_RUN, Reserved, STARTED, STOPPED, about};
-use super::gate::{self, GATE};
+use super::fork::{Side, fork};
+use super::gate;
 use super::output::Output;
 use super::process::{Boot, Identity};
 use super::pump::{Pump, Pumped};
-use super::records::{ATTEMPT, ATTEMPT_DIR, Exit, How, Launch, Reply, Secret, Started, Usage};
+use super::records::{Exit, How, Launch, Reply, Secret, Started, Usage};
 use super::redact::Patterns;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, ChildStdout, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The longest message that is kept in `exit.json`, bytes; the room for it is limited.
 const MESSAGE_BYTES: usize = 2 << 10;
 
-/// Runs the task of an attempt folder and comes back when it is over: the hidden command of the
-/// binary that the engine starts. The binary should call it before anything else, since each
-/// task pays twice for what comes before.
+/// Runs the task of an attempt folder and comes back when it is over; in the task's own process, it
+/// does when that could not become the program. This process must have no other thread.
 ///
 /// The answer to the engine goes to standard output, the secrets come from standard input.
 #[must_use]
 pub fn shim(dir: &Path) -> ExitCode {
-    if gate::is_meant() {
-        return gate::run(dir);
-    }
     match supervise(dir) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(Refusal::Busy) => {
-            say(&Reply::Busy);
+            answer(&mut io::stdout(), &Reply::Busy);
             ExitCode::FAILURE
         }
         Err(Refusal::Failed(error)) => {
-            say(&Reply::Failed { errno: files::errno(&error), message: error.to_string() });
+            answer(&mut io::stdout(), &Reply::failed(&error));
             ExitCode::FAILURE
         }
     }
@@ -57,16 +53,23 @@ impl From<io::Error> for Refusal {
     }
 }
 
-fn supervise(dir: &Path) -> Result<(), Refusal> {
+fn supervise(dir: &Path) -> Result<ExitCode, Refusal> {
     // Refused to the leader of a group, who needs no protection from the terminal of the engine.
     let _ = rustix::process::setsid();
     let attempt = Attempt::claim(dir)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(io::Error::from)?;
-    let task = attempt.start()?;
-    say(&Reply::Started);
+    let task = match attempt.fork()? {
+        Ok(waiting) => attempt.start(waiting)?,
+        Err(inside) => {
+            let (dir, launch, secrets) = attempt.leave();
+            return Ok(gate::run(inside, &dir, &launch, secrets));
+        }
+    };
+    answer(&mut io::stdout(), &Reply::Started);
     // From here on nobody listens.
     let _ = leave_stdio();
-    Ok(attempt.see_through(task)?)
+    attempt.see_through(task)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// An attempt folder that is locked by this process.
@@ -84,9 +87,16 @@ struct Attempt {
 struct Task {
     identity: Identity,
     fd: OwnedFd,
-    pipes: (ChildStdout, ChildStderr),
+    pipes: [PipeReader; 2],
     gate: UnixStream,
     started_ms: i64,
+}
+
+/// The same, of which no more is known.
+struct Waiting {
+    pid: Pid,
+    pipes: [PipeReader; 2],
+    gate: UnixStream,
 }
 
 impl Attempt {
@@ -113,8 +123,15 @@ impl Attempt {
 
     /// Once this returns, `started.json` is on the disk and the task waits at the gate. If it
     /// fails, the gate closes and nothing runs.
-    fn start(&self) -> io::Result<Task> {
-        let task = self.spawn()?;
+    fn start(&self, waiting: Waiting) -> io::Result<Task> {
+        let Waiting { pid, pipes, gate } = waiting;
+        // A group of its own before the program can start anything.
+        rustix::process::setpgid(Some(pid), Some(pid))?;
+        for pipe in &pipes {
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        let identity = Identity::of(pid.as_raw_nonzero().get())?;
+        let task = Task { identity, fd: pidfd_open(pid, PidfdFlags::empty())?, pipes, gate, started_ms: now_ms() };
         let started = Started {
             epoch: self.launch.epoch,
             task: task.identity,
@@ -126,42 +143,19 @@ impl Attempt {
         Ok(task)
     }
 
-    fn spawn(&self) -> io::Result<Task> {
-        let (gate, inner) = UnixStream::pair()?;
-        let mut child = self.command(inner).spawn().map_err(|e| {
-            about(&e, "a process for the task cannot be started", "check the limits on processes and memory")
-        })?;
-        let pid = Pid::from_child(&child);
-        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-            return Err(io::Error::other("the task has no pipes; start it again"));
-        };
-        rustix::io::ioctl_fionbio(&stdout, true)?;
-        rustix::io::ioctl_fionbio(&stderr, true)?;
-        Ok(Task {
-            identity: Identity::of(pid.as_raw_nonzero().get())?,
-            fd: pidfd_open(pid, PidfdFlags::empty())?,
-            pipes: (stdout, stderr),
-            gate,
-            started_ms: now_ms(),
-        })
+    /// What the task's process needs; it has no part in the lock and the files.
+    fn leave(self) -> (PathBuf, Launch, Vec<Secret>) {
+        (self.dir, self.launch, self.secrets)
     }
 
-    /// This binary with the same arguments, as a gate, with all that the program is to get.
-    fn command(&self, stdin: UnixStream) -> Command {
-        let [attempt, attempt_dir] = marks(&self.dir, self.launch.epoch);
-        let secrets = self.secrets.iter().filter_map(|secret| Some((secret.env.as_deref()?, &secret.value)));
-        let mut command = Command::new("/proc/self/exe");
-        command
-            .args(std::env::args_os().skip(1))
-            .env_clear()
-            .envs(&self.launch.environment)
-            .envs(secrets)
-            .envs([(ATTEMPT, attempt), (ATTEMPT_DIR, attempt_dir), (GATE, "1".to_owned())])
-            .stdin(OwnedFd::from(stdin))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        command
+    /// The task's process as seen from here, or the side of it that is inside.
+    fn fork(&self) -> io::Result<Result<Waiting, gate::Inside>> {
+        let (gate, shim) = UnixStream::pair()?;
+        let ((stdout, of_stdout), (stderr, of_stderr)) = (io::pipe()?, io::pipe()?);
+        Ok(match fork()? {
+            Side::Parent(pid) => Ok(Waiting { pid, pipes: [stdout, stderr], gate }),
+            Side::Child => Err(gate::Inside { shim, stdout: of_stdout, stderr: of_stderr }),
+        })
     }
 
     fn see_through(self, mut task: Task) -> io::Result<()> {
@@ -246,10 +240,10 @@ fn release(gate: &mut UnixStream) -> Option<String> {
 }
 
 /// A reader that is gone needs no answer.
-fn say(reply: &Reply) {
+pub(super) fn answer(to: &mut impl Write, reply: &Reply) {
     if let Ok(mut line) = serde_json::to_vec(reply) {
         line.push(b'\n');
-        let _ = io::stdout().write_all(&line).and_then(|()| io::stdout().flush());
+        let _ = to.write_all(&line).and_then(|()| to.flush());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changes of a definition as the caller keeps it: what is filled in, replaced, taken away.
 
-use super::{Invalid, UNTITLED, invalid};
+use super::{Invalid, KINDS, UNTITLED, invalid, is_key};
 use serde_json::{Map, Value, json};
 
 /// Fills in what the API shows of a definition that left it out. Nothing else is added: tools
@@ -16,15 +16,33 @@ pub fn fill_defaults(settings: &mut Map<String, Value>, queues: bool) {
     if queues {
         put("queue", json!({ "enabled": true }));
     }
+    let in_git = settings.get("git_source").is_some_and(Value::is_object);
     for task in settings.get_mut("tasks").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(task) = task.as_object_mut() else { continue };
         task.entry("run_if").or_insert_with(|| "ALL_SUCCESS".into());
         task.entry("timeout_seconds").or_insert_with(|| 0.into());
         task.entry("email_notifications").or_insert_with(|| json!({}));
         if let Some(notebook) = task.get_mut("notebook_task").and_then(Value::as_object_mut) {
-            notebook.entry("source").or_insert_with(|| "WORKSPACE".into());
+            notebook.entry("source").or_insert_with(|| if in_git { "GIT" } else { "WORKSPACE" }.into());
         }
     }
+}
+
+/// Key of the only task of a run whose name cannot be one.
+const ONLY_TASK: &str = "main";
+
+/// The older form of a run that is submitted: what its only task does stands beside the name of the
+/// run, which is the key of the task, too.
+pub fn single_task(settings: &mut Map<String, Value>) {
+    if settings.contains_key("tasks") || !KINDS.iter().any(|kind| settings.contains_key(*kind)) {
+        return;
+    }
+    let of_task = ["existing_cluster_id", "new_cluster", "libraries", "environment_key"];
+    let mut task: Map<String, Value> =
+        KINDS.iter().chain(&of_task).filter_map(|name| settings.remove_entry(*name)).collect();
+    let name = settings.get("run_name").and_then(Value::as_str).filter(|name| is_key(name));
+    task.insert("task_key".to_owned(), name.unwrap_or(ONLY_TASK).into());
+    settings.insert("tasks".to_owned(), json!([task]));
 }
 
 /// Arrays that are merged item by item, and the field that tells their items apart.

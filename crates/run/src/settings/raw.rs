@@ -26,6 +26,7 @@ pub(super) struct Raw {
     pub(super) continuous: Option<Value>,
     pub(super) trigger: Option<RawTrigger>,
     pub(super) environment_variables: Option<Vec<Value>>,
+    pub(super) git_source: Option<RawGit>,
     pub(super) environments: Option<Vec<Value>>,
     pub(super) job_clusters: Option<Vec<RawCluster>>,
 }
@@ -149,6 +150,28 @@ pub(super) struct RawRunJob {
     #[serde(deserialize_with = "must_be_number")]
     pub(super) job_id: i64,
     pub(super) job_parameters: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawGit {
+    pub(super) git_url: String,
+    pub(super) git_branch: Option<String>,
+    pub(super) git_tag: Option<String>,
+    pub(super) git_commit: Option<String>,
+    pub(super) sparse_checkout: Option<RawSparse>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawSparse {
+    #[serde(default)]
+    pub(super) patterns: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawDbt {
+    pub(super) commands: Vec<String>,
+    pub(super) project_directory: Option<String>,
+    pub(super) profiles_directory: Option<String>,
 }
 
 #[derive(Deserialize)]

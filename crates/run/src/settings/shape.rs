@@ -218,6 +218,33 @@ pub(super) fn check(settings: &Value, problems: &mut Problems) {
     }
 }
 
+/// Makes numbers of those that came as texts, as some clients send them: others read only numbers.
+pub fn numbers(settings: &mut Value) {
+    each_field(settings, JOB);
+}
+
+fn each_field(object: &mut Value, shape: &Shape) {
+    for (name, value) in object.as_object_mut().into_iter().flatten() {
+        if let Some((_, kind)) = shape.iter().find(|(known, _)| known == name) {
+            number(value, kind);
+        }
+    }
+}
+
+fn number(value: &mut Value, kind: &Type) {
+    match kind {
+        Whole => {
+            if let Some(number) = whole(value) {
+                *value = number.into();
+            }
+        }
+        List(of) => value.as_array_mut().into_iter().flatten().for_each(|item| number(item, of)),
+        Of(shape) => each_field(value, shape),
+        TaskOfEach => each_field(value, TASK),
+        Any | Text | Flag | Texts | One(_) => {}
+    }
+}
+
 fn fields(object: &Value, at: &str, shape: &Shape, problems: &mut Problems) {
     for (name, value) in object.as_object().into_iter().flatten() {
         let at = format!("{at}/{}", escaped(name));

@@ -34,6 +34,8 @@ impl World {
             slots: 32,
             python: "/bin/sh".to_owned(),
             environments: self.folder.path().join("environments"),
+            sources: self.folder.path().join("sources"),
+            output_stays: Duration::from_secs(3_600),
             spark_home: None,
             spark_master: None,
             event_logs: None,

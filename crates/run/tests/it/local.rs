@@ -8,17 +8,21 @@ mod output;
 mod packages;
 mod stop;
 
-use run::local::{self, Exit, Handle, How, Launch, Limits, Observed, Secret};
+use run::local::{self, Exit, ForkServer, Handle, How, Launch, Limits, Observed, Secret};
 use run::{Code, LifeCycle, Outcome};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 /// Far more than any wait here takes on a loaded machine.
 const LONG: Duration = Duration::from_secs(60);
 
-fn shim() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_run-shim"))
+const SHIM: &str = env!("CARGO_BIN_EXE_run-shim");
+
+fn shims() -> &'static ForkServer {
+    static SHIMS: LazyLock<ForkServer> = LazyLock::new(|| ForkServer::new(SHIM.into()));
+    &SHIMS
 }
 
 /// A shell with a script; its first argument is the folder of the test.
@@ -56,7 +60,7 @@ impl World {
     }
 
     fn launch(&self, launch: &Launch) -> Handle {
-        local::launch(shim(), &self.attempt(), launch).unwrap()
+        local::launch(shims(), &self.attempt(), launch).unwrap()
     }
 
     fn launch_script(&self, text: &str) -> Handle {
@@ -223,7 +227,8 @@ fn an_ended_shim_leaves_no_zombie() {
     let world = World::new();
     let handle = world.launch_script("sleep 0.05");
     exit(&handle);
-    assert!(!Path::new(&format!("/proc/{}", started_pid(&handle, true))).exists());
+    let entry = format!("/proc/{}", started_pid(&handle, true));
+    eventually("its end", || !Path::new(&entry).exists());
 }
 
 #[test]
@@ -235,7 +240,7 @@ fn launching_twice_runs_once() {
     exit(&first);
     assert_eq!(world.launch(&launch), first);
     assert_eq!(world.text("lines"), "x\n");
-    let other = local::launch(shim(), &world.attempt(), &Launch { epoch: 2, ..launch }).unwrap_err();
+    let other = local::launch(shims(), &world.attempt(), &Launch { epoch: 2, ..launch }).unwrap_err();
     assert_eq!(other.kind(), std::io::ErrorKind::AlreadyExists);
     assert!(other.to_string().contains("belongs to epoch 1"), "{other}");
     assert!(matches!(local::observe(&Handle { epoch: 2, ..first }).unwrap(), Observed::NotStarted));
@@ -249,7 +254,7 @@ fn of_many_shims_one_runs_the_task() {
     std::fs::write(world.attempt().join("launch.json"), serde_json::to_vec(&launch).unwrap()).unwrap();
     let shims: Vec<_> = (0..8)
         .map(|_| {
-            let mut command = Command::new(shim());
+            let mut command = Command::new(SHIM);
             command.arg("shim").arg(world.attempt()).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap()
         })
         .collect();
@@ -259,7 +264,7 @@ fn of_many_shims_one_runs_the_task() {
     assert!(busy.iter().all(|answer| answer.contains("busy")));
     assert_eq!(exit(&world.handle()).how, How::Code(0));
     // One that comes when all is over finds the folder unlocked.
-    let late = Command::new(shim()).arg("shim").arg(world.attempt()).stdin(Stdio::null()).output().unwrap();
+    let late = Command::new(SHIM).arg("shim").arg(world.attempt()).stdin(Stdio::null()).output().unwrap();
     assert!(String::from_utf8(late.stdout).unwrap().contains("busy"));
     assert_eq!(world.text("lines"), "x\n");
 }
@@ -271,7 +276,7 @@ fn a_launch_that_meets_another_shim_waits_for_its_start() {
     let launch = script(world.path(), "echo x >> $1/lines");
     std::fs::write(world.attempt().join("launch.json"), serde_json::to_vec(&launch).unwrap()).unwrap();
     // It waits for its secrets, with the folder locked.
-    let mut command = Command::new(shim());
+    let mut command = Command::new(SHIM);
     let mut first =
         command.arg("shim").arg(world.attempt()).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     eventually("the lock", || std::fs::File::open(world.attempt()).unwrap().try_lock().is_err());
@@ -305,7 +310,7 @@ fn a_hundred_at_once_end_right() {
     let one = |at: i32| {
         let dir = world.path().join(format!("many/{at}"));
         let launch = script(world.path(), &format!("echo {at}; echo {at} >&2; exit {}", at % 50));
-        let handle = local::launch(shim(), &dir, &launch).unwrap();
+        let handle = local::launch(shims(), &dir, &launch).unwrap();
         let exit = exit(&handle);
         assert_eq!((exit.how, exit.stdout.bytes), (How::Code(at % 50), format!("{at}\n").len() as u64));
         assert_eq!(std::fs::read_to_string(dir.join("stderr")).unwrap(), format!("{at}\n"));
@@ -314,6 +319,41 @@ fn a_hundred_at_once_end_right() {
         let all: Vec<_> = (0..100).map(|at| scope.spawn(move || one(at))).collect();
         all.into_iter().for_each(|one| one.join().unwrap());
     });
+}
+
+#[test]
+fn a_server_of_shims_that_is_killed_is_replaced() {
+    let (world, shims) = (World::new(), ForkServer::new(SHIM.into()));
+    let launch = script(world.path(), "while [ ! -e $1/go ]; do sleep 0.01; done; echo $PPID");
+    let first = local::launch(&shims, &world.path().join("many/1"), &launch).unwrap();
+    let server = std::fs::read_to_string(format!("/proc/{}/stat", started_pid(&first, true))).unwrap();
+    let server = pid_in(server.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap());
+    assert!(Command::new("kill").args(["-KILL", &server.to_string()]).status().unwrap().success());
+    let second = local::launch(&shims, &world.path().join("many/2"), &launch).unwrap();
+    drop(shims);
+    std::fs::write(world.path().join("go"), "").unwrap();
+    for handle in [first, second] {
+        assert_eq!(exit(&handle).how, How::Code(0));
+        let parent = std::fs::read_to_string(handle.dir.join("stdout")).unwrap();
+        assert_eq!(pid_in(&parent), started_pid(&handle, true));
+    }
+}
+
+#[test]
+fn what_was_written_goes_in_time() {
+    let world = World::new();
+    let attempts = world.path().join("many");
+    let launch = script(world.path(), "while [ ! -e $1/go ]; do sleep 0.01; done");
+    let over = local::launch(shims(), &attempts.join("1"), &script(world.path(), "exit")).unwrap();
+    exit(&over);
+    let alive = local::launch(shims(), &attempts.join("2"), &launch).unwrap();
+    std::fs::write(attempts.join("site"), "here").unwrap();
+    assert_eq!(local::remove_old(&attempts, Duration::from_secs(3_600)).unwrap(), 0);
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(local::remove_old(&attempts, Duration::from_millis(1)).unwrap(), 1);
+    assert!(!over.dir.exists() && alive.dir.exists() && attempts.join("site").exists());
+    std::fs::write(world.path().join("go"), "").unwrap();
+    assert_eq!(exit(&alive).how, How::Code(0));
 }
 
 #[test]
@@ -328,7 +368,8 @@ fn what_never_started_is_told() {
 fn a_wrong_shim_is_named() {
     for (shim, words) in [("/bin/no-such", "cannot be started"), ("/bin/true", "gave no answer")] {
         let world = World::new();
-        let error = local::launch(Path::new(shim), &world.attempt(), &script(world.path(), "exit 0")).unwrap_err();
+        let error = local::launch(&ForkServer::new(shim.into()), &world.attempt(), &script(world.path(), "exit 0"))
+            .unwrap_err();
         assert!(error.to_string().contains(words) && error.to_string().contains(shim), "{error}");
         assert!(matches!(local::observe(&world.handle()).unwrap(), Observed::NotStarted));
     }

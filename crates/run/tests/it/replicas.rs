@@ -25,6 +25,8 @@ impl Replica {
             shim: env!("CARGO_BIN_EXE_run-shim").into(),
             slots: 32,
             environments: std::path::PathBuf::from("/no/environments"),
+            sources: std::path::PathBuf::from("/no/sources"),
+            output_stays: Duration::from_secs(3_600),
             event_logs: None,
             python: "/bin/sh".to_owned(),
             spark_home: None,

@@ -12,18 +12,29 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The query. An empty `page_token=` is none; what is not known is not looked at.
+/// The query, and the fields of a body, which some clients send with a GET. An empty `page_token=` is
+/// none; what is not known is not looked at.
 #[derive(Debug, Default)]
 pub(super) struct Query {
     params: Params,
     base: String,
 }
 
-impl<S: Sync> FromRequestParts<S> for Query {
+impl<S: Send + Sync> FromRequest<S> for Query {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        Ok(Self { params: Params::of(parts.uri.query()), base: base(&parts.headers) })
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let mut params = Params::of(request.uri().query());
+        let base = base(request.headers());
+        let Body(fields) = Body::from_request(request, state).await?;
+        for (name, value) in fields {
+            match value {
+                Value::String(text) => params.add(name, text),
+                Value::Number(_) | Value::Bool(_) => params.add(name, value.to_string()),
+                _ => {}
+            }
+        }
+        Ok(Self { params, base })
     }
 }
 

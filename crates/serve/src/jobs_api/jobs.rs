@@ -10,6 +10,8 @@ use run::settings::fill_defaults;
 use serde_json::{Map, Value, json};
 use store::jobs::{Job, JobFilter};
 
+/// Not kept: who may what, the roles of tokens tell.
+const ACCESS: &str = "access_control_list";
 /// Jobs on a page: what is given where nothing is asked, and the most.
 const LIMITS: (i64, i64) = (20, 100);
 /// Largest `offset`.
@@ -21,8 +23,7 @@ pub(super) async fn create(
     by: By,
     Body(mut settings): Body,
 ) -> Answer {
-    // Who may what is told by `permissions`.
-    settings.remove("access_control_list");
+    settings.remove(ACCESS);
     fill_defaults(&mut settings, version >= 22);
     let name = settings.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     by.audit("job.create", &name).await?;
@@ -99,7 +100,8 @@ fn in_list(job: &Job, expand_tasks: bool) -> Value {
 
 pub(super) async fn update(State(workspace): Shared, by: By, body: Body) -> Answer {
     let job_id = body.id("job_id")?;
-    let (new, remove) = (body.object("new_settings")?, body.texts("fields_to_remove")?.unwrap_or_default());
+    let (mut new, remove) = (body.object("new_settings")?, body.texts("fields_to_remove")?.unwrap_or_default());
+    new.remove(ACCESS);
     by.audit("job.update", &job_id.to_string()).await?;
     workspace.engine.change_job(job_id, Change::Update { new, remove }, by.who()).await?;
     Ok(Json(json!({})))
@@ -108,6 +110,7 @@ pub(super) async fn update(State(workspace): Shared, by: By, body: Body) -> Answ
 pub(super) async fn reset(State(workspace): Shared, by: By, body: Body) -> Answer {
     let job_id = body.id("job_id")?;
     let mut settings = body.object("new_settings")?;
+    settings.remove(ACCESS);
     fill_defaults(&mut settings, false);
     by.audit("job.reset", &job_id.to_string()).await?;
     workspace.engine.change_job(job_id, Change::Reset(settings), by.who()).await?;

@@ -101,6 +101,7 @@ fn of_version() -> Router<Arc<Workspace>> {
         .route("/preview/scim/v2/Me", get(workspace::me))
         .route("/clusters/list", get(workspace::nothing))
         .route("/clusters/get", get(workspace::no_cluster))
+        .route("/clusters/spark-versions", get(workspace::no_versions))
         .route("/sql/warehouses", get(workspace::nothing))
         .fallback(|| async { ApiError::no_such_path() })
         .method_not_allowed_fallback(|| async { ApiError::no_such_path() })

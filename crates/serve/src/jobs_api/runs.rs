@@ -11,6 +11,7 @@ use axum::{Extension, Json};
 use run::book::Given;
 use run::engine::{Repair, RunNow, Submit};
 use run::repair::Request;
+use run::settings::single_task;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use store::jobs::RunFilter;
@@ -37,7 +38,9 @@ const OLDER: [&str; 8] = [
 fn overriding(body: &Body) -> Result<Map<String, Value>, ApiError> {
     let mut given = Map::new();
     for name in OLDER {
-        let Some(value) = body.0.get(name).filter(|value| !value.is_null()) else { continue };
+        // Some clients send all of them.
+        let is_empty = |value: &&Value| value.is_null() || **value == json!([]) || **value == json!({});
+        let Some(value) = body.0.get(name).filter(|value| !is_empty(value)) else { continue };
         if value.to_string().len() > PARAMETER_BYTES {
             return Err(ApiError::invalid(format!("{name} is larger than {PARAMETER_BYTES} bytes as JSON")));
         }
@@ -80,6 +83,8 @@ pub(super) async fn run_now(State(workspace): Shared, by: By, body: Body) -> Ans
 pub(super) async fn submit(State(workspace): Shared, by: By, Body(mut settings): Body) -> Answer {
     let token = Body(settings.clone()).text("idempotency_token")?;
     settings.remove("idempotency_token");
+    settings.remove("access_control_list");
+    single_task(&mut settings);
     let name = settings.get("run_name").and_then(Value::as_str).unwrap_or_default().to_owned();
     by.audit("run.submit", &name).await?;
     let run_id = workspace.engine.submit(Submit { settings, who: by.who().to_owned(), token }).await?;

@@ -1,9 +1,12 @@
 //! Runs and task runs in their wire form, with both shapes of state.
 
-use run::book::{About, Detail, Round};
+use run::book::{About, Detail, Parent, Round};
 use run::{Code, LifeCycle, Outcome};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::fmt;
 use store::jobs::{Run, TaskRun};
 
 type Object = Map<String, Value>;
@@ -61,6 +64,50 @@ fn about(run: &Run) -> About {
     serde_json::from_str(&run.about).unwrap_or_default()
 }
 
+/// What a list shows of it: most of a definition is its tasks, which are not looked at.
+fn about_without_tasks(run: &Run) -> About {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Brief {
+        settings: WithoutTasks,
+        parameters: BTreeMap<String, String>,
+        overriding: Object,
+        parent: Option<Parent>,
+    }
+    let brief: Brief = serde_json::from_str(&run.about).unwrap_or_default();
+    let Brief { settings: WithoutTasks(settings), parameters, overriding, parent } = brief;
+    About { settings: settings.into(), parameters, overriding, parent, ..About::default() }
+}
+
+/// A definition, all but its tasks.
+#[derive(Default)]
+struct WithoutTasks(Object);
+
+impl<'de> Deserialize<'de> for WithoutTasks {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = WithoutTasks;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a definition")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<WithoutTasks, A::Error> {
+                let mut fields = Object::new();
+                while let Some(name) = from.next_key::<String>()? {
+                    match name.as_str() {
+                        "tasks" => drop(from.next_value::<IgnoredAny>()?),
+                        _ => drop(fields.insert(name, from.next_value()?)),
+                    }
+                }
+                Ok(WithoutTasks(fields))
+            }
+        }
+        from.deserialize_map(Fields)
+    }
+}
+
 fn rounds(run: &Run) -> Vec<Round> {
     serde_json::from_str(&run.state.rounds).unwrap_or_default()
 }
@@ -71,7 +118,8 @@ pub(super) fn detail(task: &TaskRun) -> Detail {
 
 /// A run; with its tasks where they are given.
 pub(super) fn of_run(run: &Run, tasks: Option<&[TaskRun]>, shown: &Shown<'_>) -> Object {
-    let (about, rounds) = (about(run), rounds(run));
+    let about = if tasks.is_some() { about(run) } else { about_without_tasks(run) };
+    let rounds = rounds(run);
     let mut object = head(run, &about, &rounds);
     object.insert("run_id".to_owned(), run.run_id.into());
     object.insert("original_attempt_run_id".to_owned(), run.run_id.into());

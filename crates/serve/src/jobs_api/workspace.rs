@@ -42,6 +42,11 @@ pub(super) async fn no_cluster(query: Query) -> ApiError {
     ApiError::invalid(format!("Cluster {id} does not exist"))
 }
 
+/// See [`nothing`]. Clients ask for it to see whether they are let in.
+pub(super) async fn no_versions() -> Json<Value> {
+    Json(json!({ "versions": [] }))
+}
+
 /// There is compute of neither kind here: programs run beside the server.
 pub(super) async fn nothing() -> Json<Value> {
     Json(json!({}))

@@ -14,6 +14,8 @@ const SLOTS: &str = "8";
 /// How often a run is asked whether it is over.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(300);
+/// By then the time of the last programs is known.
+const REAPED: Duration = Duration::from_secs(2);
 /// Wait before idling is measured, and how long it is.
 const BEFORE_IDLE: Duration = Duration::from_secs(5);
 const IDLE: Duration = Duration::from_secs(10);
@@ -82,7 +84,9 @@ async fn took(serving: &Serving, api: &JobsApi, tasks: &[Value]) -> Result<Took>
         }
         ensure!(begun.elapsed() < PATIENCE, "{} tasks are not over after {PATIENCE:?}: {state}", tasks.len());
     }
-    let (wall_s, cpu_s) = (begun.elapsed().as_secs_f64(), serving.cpu_s()? - cpu_s);
+    let wall_s = begun.elapsed().as_secs_f64();
+    tokio::time::sleep(REAPED).await;
+    let cpu_s = serving.cpu_s()? - cpu_s;
     let tasks = tasks.len() as f64;
     Ok(Took { tasks, wall_s, cpu_s, tasks_a_second: tasks / wall_s })
 }

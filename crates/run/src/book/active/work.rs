@@ -101,7 +101,8 @@ impl Active {
             let given = given.map(|texts| texts.iter().map(text).collect());
             let texts: Vec<String> = given.unwrap_or_else(|| own.to_vec());
             let texts = texts.iter().map(|text| one(text)).collect::<Result<Vec<_>, _>>()?;
-            resolved.insert("parameters".to_owned(), texts.clone().into());
+            let field = if kind == "dbt_commands" { "commands" } else { "parameters" };
+            resolved.insert(field.to_owned(), texts.clone().into());
             Ok(texts)
         };
         Ok(match work {
@@ -124,6 +125,10 @@ impl Active {
                 path: one(path)?,
                 parameters: self.by_name("base_parameters", "notebook_params", parameters, one, resolved)?,
             },
+            Work::Dbt { project, profiles, commands } => {
+                let commands = all("dbt_commands", commands)?;
+                Work::Dbt { commands, project: one(project)?, profiles: one(profiles)? }
+            }
             Work::SparkSubmit { parameters } => {
                 Work::SparkSubmit { parameters: all("spark_submit_params", parameters)? }
             }
@@ -174,7 +179,8 @@ impl Active {
         environment.extend(about.map(|(name, value)| (name.to_owned(), value.to_string())));
         environment.insert("LAKESCOPE_TASK_KEY".to_owned(), settings.key.clone());
         let (cluster, libraries) = (settings.cluster.clone(), settings.libraries.clone());
-        let program = Box::new(Program { work, cluster, environment, libraries, values: self.values() });
+        let (git, values) = (settings.git.clone(), self.values());
+        let program = Box::new(Program { run_id: self.run_id, work, git, cluster, environment, libraries, values });
         Act::Launch { run_id: self.run_id, task_run_id: id, epoch, program }
     }
 

@@ -14,16 +14,16 @@ fn cpu_ms() -> f64 {
 #[test]
 #[ignore = "prints figures"]
 fn what_a_task_costs() {
-    for (what, program) in [("the program alone", None), ("a task", Some(shim()))] {
+    for (what, program) in [("the program alone", None), ("a task", Some(shims()))] {
         let world = World::new();
         let (cpu, begun) = (cpu_ms(), Instant::now());
         for at in 0..100 {
             match program {
                 None => assert!(Command::new("/bin/true").status().unwrap().success()),
-                Some(shim) => {
+                Some(shims) => {
                     let dir = world.path().join(format!("attempts/{at}"));
                     let launch = Launch { program: "/bin/true".into(), ..script(world.path(), "") };
-                    assert_eq!(exit(&local::launch(shim, &dir, &launch).unwrap()).how, How::Code(0));
+                    assert_eq!(exit(&local::launch(shims, &dir, &launch).unwrap()).how, How::Code(0));
                 }
             }
         }

@@ -27,7 +27,7 @@ fn folder() -> Option<PathBuf> {
 fn launches_and_waits() {
     let Some(folder) = folder() else { return };
     let text = "echo begin; echo > $1/ready; while [ ! -e $1/go ]; do sleep 0.01; done; echo end; echo end >&2; exit 7";
-    let handle = local::launch(shim(), &folder.join("attempts/17-1"), &script(&folder, text)).unwrap();
+    let handle = local::launch(shims(), &folder.join("attempts/17-1"), &script(&folder, text)).unwrap();
     local::wait(&handle, LONG).unwrap();
 }
 
@@ -76,7 +76,7 @@ fn a_lost_supervisor_is_noticed_and_its_task_is_gone() {
     eventually("the end of the task", || !is_alive(started_pid(&handle, false)));
     assert!(local::sweep(&handle).unwrap() >= 2);
     assert!(!is_alive(pid_in(&world.text("child"))) && !is_alive(pid_in(&world.text("far"))));
-    assert!(matches!(local::launch(shim(), &handle.dir, &script(world.path(), "exit")), Ok(again) if again == handle));
+    assert!(matches!(local::launch(shims(), &handle.dir, &script(world.path(), "exit")), Ok(again) if again == handle));
     assert!(matches!(local::observe(&handle).unwrap(), Observed::Lost { .. }));
 }
 
@@ -149,7 +149,7 @@ fn sees_all_tasks_through() {
         if matches!(local::observe(&handle).unwrap(), Observed::NotStarted) {
             let text = format!("echo {task} $$ >> $1/lines; echo out {task}; sleep 0.03; exit {}", code_of(task));
             let launch = Launch { epoch: handle.epoch, ..script(&folder, &text) };
-            local::launch(shim(), &handle.dir, &launch).unwrap();
+            local::launch(shims(), &handle.dir, &launch).unwrap();
         }
     }
     for task in 0..TASKS {

@@ -1,26 +1,26 @@
-//! Disks that refuse. The faults are mounts in a namespace of the shim's own, which `unshare` makes
+//! Disks that refuse. The faults are mounts in a namespace of the shims' own, which `unshare` makes
 //! where it may; where it may not, these tests say so and pass.
 
 use super::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A shim that first runs some commands with `$1` as attempt folder, in mounts of its own. With
-/// `$2` the result can be brought out.
-fn shim_behind(world: &World, before: &str, after: &str) -> Option<PathBuf> {
+/// A server of shims that first runs some commands with `$1` as attempt folder, in mounts of its own.
+/// By `$2` something can be brought out.
+fn shims_behind(world: &World, before: &str) -> Option<ForkServer> {
     if !Command::new("unshare").args(["-rm", "true"]).stderr(Stdio::null()).status().is_ok_and(|s| s.success()) {
         println!("skipped: no mounts of one's own here");
         return None;
     }
     let path = world.path().join("shim.sh");
     let text = format!(
-        "#!/bin/sh\nexport PATH=/usr/bin:/bin:/usr/sbin:/sbin\nexec unshare -rm sh -c '\n{before}\n\"$0\" shim \"$1\" || exit\n{after}' {} \"$2\" {}\n",
-        shim().display(),
+        "#!/bin/sh\nexport PATH=/usr/bin:/bin:/usr/sbin:/sbin\nexec unshare -rm sh -c '\n{before}\nexec \"$0\" shim' {SHIM} {} {}\n",
+        world.attempt().display(),
         world.path().display()
     );
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    Some(path)
+    Some(ForkServer::new(path))
 }
 
 const READ_ONLY: &str = "mount --bind $1 $1 && mount -o remount,ro,bind $1 || exit";
@@ -33,9 +33,9 @@ fn tmpfs(size: &str) -> String {
 
 fn check_refused(before: &str, kind: std::io::ErrorKind, words: &[&str]) {
     let world = World::new();
-    let Some(shim) = shim_behind(&world, before, "") else { return };
+    let Some(shims) = shims_behind(&world, before) else { return };
     let launch = script(world.path(), "echo x > $1/ran");
-    let error = local::launch(&shim, &world.attempt(), &launch).unwrap_err();
+    let error = local::launch(&shims, &world.attempt(), &launch).unwrap_err();
     assert_eq!(error.kind(), kind, "{error}");
     let message = error.to_string();
     assert!(words.iter().all(|word| message.contains(word)), "{message}");
@@ -58,9 +58,10 @@ fn on_a_full_disk_nothing_runs() {
 #[test]
 fn a_result_is_kept_when_the_disk_runs_full_meanwhile() {
     let world = World::new();
-    let Some(shim) = shim_behind(&world, &tmpfs("64k"), "cp $1/stdout $2 && cp $1/exit.json $2") else { return };
+    let bring = "(while [ ! -e $1/exit.json ]; do sleep 0.01; done; cp $1/stdout $2 && cp $1/exit.json $2) &";
+    let Some(shims) = shims_behind(&world, &format!("{}\n{bring}", tmpfs("64k"))) else { return };
     let launch = script(world.path(), "head -c 500000 /dev/zero; exit 7");
-    local::launch(&shim, &world.attempt(), &launch).unwrap();
+    local::launch(&shims, &world.attempt(), &launch).unwrap();
     // Copied last.
     eventually("the result", || world.text("exit.json").ends_with('}'));
     let exit: Exit = serde_json::from_str(&world.text("exit.json")).unwrap();
@@ -76,6 +77,6 @@ fn a_result_is_kept_when_the_disk_runs_full_meanwhile() {
 fn an_attempt_folder_that_cannot_be_made_is_named() {
     let world = World::new();
     fs::write(world.path().join("attempts"), "a file").unwrap();
-    let error = local::launch(shim(), &world.attempt(), &script(world.path(), "exit")).unwrap_err().to_string();
+    let error = local::launch(shims(), &world.attempt(), &script(world.path(), "exit")).unwrap_err().to_string();
     assert!(error.contains("attempts/17-1` cannot be made") && error.contains("then start the task again"), "{error}");
 }

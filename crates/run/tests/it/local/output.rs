@@ -133,14 +133,14 @@ fn secrets_are_cut_out_at_the_bounds_of_files_and_reads() {
 fn what_cannot_be_meant_is_refused() {
     let world = World::new();
     let launch = with_secrets(&world, "echo hunter2", &[(None, "hunter2")]);
-    let error = local::launch(shim(), &world.attempt(), &launch).unwrap_err();
+    let error = local::launch(shims(), &world.attempt(), &launch).unwrap_err();
     assert!(error.to_string().contains("argument 2 of `/bin/sh` holds a secret"), "{error}");
     let mut launch = with_secrets(&world, "exit", &[(None, "hunter2")]);
     launch.environment.insert("TOKEN".into(), "hunter2".into());
-    let error = local::launch(shim(), &world.attempt(), &launch).unwrap_err();
+    let error = local::launch(shims(), &world.attempt(), &launch).unwrap_err();
     assert!(error.to_string().contains("variable `TOKEN` holds a secret"), "{error}");
     let launch = Launch { folder: "here".into(), ..launch };
-    let error = local::launch(shim(), &world.attempt(), &launch).unwrap_err();
+    let error = local::launch(shims(), &world.attempt(), &launch).unwrap_err();
     assert!(error.to_string().contains("working folder `here` is relative"), "{error}");
     assert!(!world.attempt().exists() && !format!("{launch:?}").contains("value"));
 }

@@ -1,6 +1,6 @@
 //! Programs that need Python packages, installed by the real installer from files of this machine.
 
-use super::{World, alive, eventually, exit, script, shim};
+use super::{World, alive, eventually, exit, script, shims};
 use run::local::{self, Handle, How, Launch, Packages};
 use std::path::Path;
 use std::process::Command;
@@ -34,12 +34,12 @@ impl World {
         };
         let mut launch = Launch { packages: Some(packages), ..script(self.path(), text) };
         launch.environment.insert("PATH".to_owned(), std::env::var("PATH").unwrap());
-        local::launch(shim(), &self.path().join("attempts").join(attempt), &launch).unwrap()
+        local::launch(shims(), &self.path().join("attempts").join(attempt), &launch).unwrap()
     }
 
     fn environments(&self) -> usize {
         let entries = std::fs::read_dir(self.path().join("environments")).unwrap();
-        entries.filter(|entry| entry.as_ref().unwrap().path().join("ready").exists()).count()
+        entries.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "ready")).count()
     }
 }
 

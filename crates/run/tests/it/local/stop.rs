@@ -106,7 +106,7 @@ fn what_was_stopped_before_its_start_does_not_start() {
     std::fs::create_dir_all(world.attempt()).unwrap();
     assert!(matches!(local::stop(&world.handle(), LONG).unwrap(), Observed::NotStarted));
     let launch = script(world.path(), "echo x > $1/ran");
-    let error = local::launch(shim(), &world.attempt(), &launch).unwrap_err();
+    let error = local::launch(shims(), &world.attempt(), &launch).unwrap_err();
     assert!(error.to_string().contains("was stopped before it started"), "{error}");
     assert_eq!(world.text("ran"), "");
     // Without a folder there is nothing that could start.

@@ -1,0 +1,2 @@
+# Databricks notebook source
+dbutils.notebook.exit(open("names.txt").read().strip())
