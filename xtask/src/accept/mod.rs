@@ -173,7 +173,7 @@ const LINES: &[Line] = &[
     },
     Line {
         name: "clients-jobs",
-        about: "the official SDK, our command line and the archived one against the Jobs API [sdk] [current] [legacy]",
+        about: "the official SDK, our command line, the archived one and Airflow against the Jobs API [sdk] [current] [legacy] [airflow]",
         run: clients::run,
         when: When::Always,
     },
