@@ -11,9 +11,12 @@
 
 mod actor;
 mod executor;
+mod looks;
 mod program;
 mod replica;
 mod trouble;
+
+pub use looks::{Watcher, Watching};
 
 use crate::book::{Given, NotRepaired};
 use crate::repair::Request;
@@ -57,6 +60,8 @@ pub struct Options {
     /// `--give-up-after`: how long replicas wait for one whose folder of attempts is another, once
     /// it is gone with runs that are not over.
     pub give_up_after: Duration,
+    /// Who looks at what triggers wait for outside; `None`: nobody does.
+    pub watching: Option<Watching>,
 }
 
 /// Who does it, for rows and messages.
@@ -202,6 +207,8 @@ enum Message {
         epoch: u64,
         finished: crate::book::Finished,
     },
+    /// Somebody looked at what a trigger waits for.
+    Looked(looks::Look),
 }
 
 /// The way to a running engine. Clones lead to the same one; it ends some time after the last is

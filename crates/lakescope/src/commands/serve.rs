@@ -109,6 +109,9 @@ pub struct Tasks {
     /// while runs are active; then they give up what ran there.
     #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     pub give_up_after: u64,
+    /// Seconds between two looks at the files and tables that triggers of jobs wait for.
+    #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub trigger_interval: u64,
     /// Seconds that a task which is to stop may take for it before it is killed.
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub stop_grace: u64,
