@@ -129,6 +129,7 @@ impl Book {
                 let is_empty = line.running.is_empty() && line.waiting.is_empty();
                 is_empty.then(|| self.lines.remove(&new.job_id));
                 self.out.changes.push(Change::Run(rows::skipped(run_id, &new, end, at.now_ms)));
+                self.out.acts.push(Act::Skipped { job_id: new.job_id, run_id, end, ended_ms: at.now_ms });
                 return run_id;
             }
             Admission::Begin | Admission::Wait(_) => Active::new(run_id, new, at),
@@ -331,7 +332,8 @@ impl Book {
         }
         let Some(end) = active.ended_now(at.now_ms) else { return };
         let (job_id, parent) = (active.job_id(), active.parent());
-        self.out.acts.push(Act::Over { job_id, run_id, end, started_ms: active.start_ms() });
+        let (started_ms, ended_ms) = (active.start_ms(), at.now_ms);
+        self.out.acts.push(Act::Over { job_id, run_id, end, started_ms, ended_ms });
         if let Some(Parent { run_id, epoch, .. }) = parent {
             let end = rows::as_task(end);
             let finished = Finished { error: active.trouble(), ..Finished::of(end) };

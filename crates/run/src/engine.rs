@@ -11,10 +11,13 @@
 
 mod actor;
 mod executor;
+mod looks;
 mod program;
 mod replica;
 mod tidy;
 mod trouble;
+
+pub use looks::{Watcher, Watching};
 
 use crate::book::{Given, NotRepaired};
 use crate::repair::Request;
@@ -64,6 +67,8 @@ pub struct Options {
     /// `--give-up-after`: how long replicas wait for one whose folder of attempts is another, once
     /// it is gone with runs that are not over.
     pub give_up_after: Duration,
+    /// Who looks at what triggers wait for outside; `None`: nobody does.
+    pub watching: Option<Watching>,
 }
 
 /// Who does it, for rows and messages.
@@ -211,6 +216,8 @@ enum Message {
     },
     /// Whether this engine leads: answered once something is written, dropped if it leads no more.
     Leads(oneshot::Sender<()>),
+    /// Somebody looked at what a trigger waits for.
+    Looked(looks::Look),
 }
 
 /// The way to a running engine. Clones lead to the same one; it ends some time after the last is

@@ -12,25 +12,25 @@ mod problem;
 mod raw;
 mod shape;
 mod source;
+mod triggers;
 
 pub use check::problems;
 pub use edit::{fill_defaults, merge, remove, single_task};
 pub use libraries::Libraries;
 pub(crate) use libraries::local;
 pub use problem::Problem;
-pub(crate) use raw::Periodic;
+pub(crate) use raw::{FileArrival, JobCompletion, Periodic, TableUpdate, whole};
 pub use shape::numbers;
 pub use source::{GitReference, GitSource};
 
 use crate::condition::Operator;
 use crate::graph::{Dependency, Graph, GraphError, Kind, Retry, Task};
-use crate::quartz::Cron;
 use crate::references::references;
 use crate::step::Limits;
 use problem::Problems;
 use raw::{
     Parameter, Raw, RawCluster, RawCondition, RawDependency, RawForEach, RawJar, RawNotebook, RawPython, RawRunJob,
-    RawSubmit, RawTask, RawWheel, Schedule, object, whole,
+    RawSubmit, RawTask, RawWheel, object,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -352,25 +352,8 @@ fn check_bounds(raw: &Raw, problems: &mut Problems) {
     if raw.timeout_seconds.is_some_and(|seconds| seconds < 0) {
         problems.value("/timeout_seconds", "timeout_seconds must not be negative");
     }
-    check_causes(raw, problems);
     check_parameters(raw.parameters.as_deref().unwrap_or_default(), problems);
-    check_schedule(raw.schedule.as_ref(), problems);
-}
-
-fn check_causes(raw: &Raw, problems: &mut Problems) {
-    let causes = [("schedule", raw.schedule.is_some()), ("continuous", raw.continuous.is_some())];
-    let causes = causes.into_iter().chain([("trigger", raw.trigger.is_some())]);
-    let given: Vec<&str> = causes.filter(|(_, is)| *is).map(|(name, _)| name).collect();
-    if let [_, second, ..] = given.as_slice() {
-        let why = format!("a job has one of schedule, continuous and trigger, not {}", given.join(" and "));
-        problems.value(&format!("/{second}"), why);
-    }
-    if let Some(Periodic { interval, .. }) = raw.trigger.as_ref().and_then(|trigger| trigger.periodic)
-        && interval < 1
-    {
-        let why = format!("the interval of trigger.periodic must be 1 or more, not {interval}");
-        problems.value("/trigger/periodic/interval", why);
-    }
+    triggers::check(raw, problems);
 }
 
 fn check_parameters(parameters: &[Parameter], problems: &mut Problems) {
@@ -385,18 +368,6 @@ fn check_parameters(parameters: &[Parameter], problems: &mut Problems) {
         if !seen.insert(name) {
             problems.value(&at, format!("two parameters have the name {name:?}"));
         }
-    }
-}
-
-fn check_schedule(schedule: Option<&Schedule>, problems: &mut Problems) {
-    let Some(Schedule { quartz_cron_expression, timezone_id }) = schedule else { return };
-    if let Err(error) = Cron::parse(quartz_cron_expression) {
-        let why = format!("quartz_cron_expression {quartz_cron_expression:?}: {error}");
-        problems.value("/schedule/quartz_cron_expression", why);
-    }
-    if jiff::tz::TimeZone::get(timezone_id).is_err() {
-        let why = format!("timezone_id {timezone_id:?} is no time zone, such as Europe/Prague");
-        problems.value("/schedule/timezone_id", why);
     }
 }
 

@@ -1,13 +1,17 @@
-//! When a job is to run by itself: by a Quartz schedule, every so often, or always.
+//! When a job is to run by itself: by a Quartz schedule, every so often, always, or when something
+//! has happened: outside ([`watch`]) or to another job ([`completion`]).
 //!
 //! The next time follows from the last planned one alone, so that a restart, a slow start and a
 //! jump of the clock move nothing.
 
+pub mod completion;
+pub mod watch;
+
 use crate::quartz::Cron;
-use crate::settings::Periodic;
+use crate::settings::{FileArrival, JobCompletion, Periodic, TableUpdate};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Least time between two planned runs, ms.
@@ -22,6 +26,29 @@ pub enum Trigger {
     Every(i64),
     /// `continuous`: the next run when the last one is over, see [`crate::continuous`].
     Always,
+    /// `trigger.file_arrival` and `trigger.table_update`: when something has changed outside.
+    Change(watch::Rules),
+    /// `trigger.job_completion`: when runs of other jobs are over.
+    Completion(completion::Rules),
+}
+
+/// The last time that a trigger started a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fired {
+    /// When, epoch ms.
+    pub at_ms: i64,
+    /// The run; `None`: it could not be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<i64>,
+}
+
+/// The last time that a trigger could not find out whether to start one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// When, epoch ms.
+    pub at_ms: i64,
+    /// Why.
+    pub why: String,
 }
 
 impl Trigger {
@@ -37,17 +64,39 @@ impl Trigger {
         if settings.get("continuous").is_some_and(|continuous| continuous.is_object() && is_on(continuous)) {
             return Some(Self::Always);
         }
-        let trigger = settings.get("trigger").filter(|trigger| is_on(trigger))?;
-        let periodic: Periodic = Deserialize::deserialize(trigger.get("periodic")?).ok()?;
-        Some(Self::Every(periodic.every_ms()))
+        Self::of_trigger(settings.get("trigger").filter(|trigger| is_on(trigger))?)
+    }
+
+    fn of_trigger(trigger: &Value) -> Option<Self> {
+        let part = |name: &str| trigger.get(name).filter(|part| part.is_object());
+        if let Some(files) = part("file_arrival") {
+            return Some(Self::Change(FileArrival::deserialize(files).ok()?.rules()));
+        }
+        if let Some(tables) = part("table_update") {
+            return Some(Self::Change(TableUpdate::deserialize(tables).ok()?.rules()));
+        }
+        if let Some(jobs) = part("job_completion") {
+            return Some(Self::Completion(JobCompletion::deserialize(jobs).ok()?.rules()));
+        }
+        Some(Self::Every(Periodic::deserialize(part("periodic")?).ok()?.every_ms()))
+    }
+
+    /// Whether this waits for the same as another trigger, so that it goes on from where that was.
+    #[must_use]
+    pub fn goes_on_from(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Change(this), Self::Change(other)) => this.places == other.places,
+            (Self::Completion(this), Self::Completion(other)) => this == other,
+            _ => false,
+        }
     }
 
     /// The first planned time after a moment, epoch ms; `None`: there is none any more, or it follows
-    /// from the end of a run.
+    /// from what happens.
     #[must_use]
     pub fn first_after(&self, after_ms: i64) -> Option<i64> {
         match self {
-            Self::Always => None,
+            Self::Always | Self::Change(_) | Self::Completion(_) => None,
             Self::Every(ms) => Some(after_ms.saturating_add(*ms)),
             Self::Cron(cron, zone) => {
                 let after = Timestamp::from_millisecond(after_ms).ok()?;
@@ -104,7 +153,30 @@ mod tests {
         assert!(Trigger::of(&json!({ "continuous": { "pause_status": "PAUSED" } })).is_none());
         let every = json!({ "trigger": { "periodic": { "interval": "4", "unit": "HOURS" } } });
         assert_eq!(Trigger::of(&every).unwrap().next_after(0), Some(4 * 3_600_000));
-        assert!(Trigger::of(&json!({ "trigger": { "file_arrival": { "url": "/in" } } })).is_none());
+        let arrival = |status: &str| json!({ "trigger": { "file_arrival": { "url": "/in" }, "pause_status": status } });
+        assert!(matches!(Trigger::of(&arrival("UNPAUSED")), Some(Trigger::Change(_))));
+        assert!(Trigger::of(&arrival("PAUSED")).is_none());
+    }
+
+    #[test]
+    fn what_is_waited_for_tells_whether_a_trigger_goes_on() {
+        let files =
+            |url: &str, wait: i64| json!({ "file_arrival": { "url": url, "wait_after_last_change_seconds": wait } });
+        let jobs = |ids: &[i64], status: &str| {
+            let jobs: Vec<Value> = ids.iter().map(|id| json!({ "job_id": id.to_string() })).collect();
+            json!({ "job_completion": { "jobs": jobs, "if_status": status } })
+        };
+        for (new, old, goes_on) in [
+            (files("/in", 60), files("/in", 0), true),
+            (files("/in", 0), files("/out", 0), false),
+            (json!({ "table_update": { "table_names": ["/in"] } }), files("/in", 0), false),
+            (jobs(&[1, 2], "DONE"), jobs(&[1, 2], "DONE"), true),
+            (jobs(&[1, 2], "DONE"), jobs(&[1, 2], "FAILED"), false),
+            (jobs(&[1, 2], "DONE"), jobs(&[2, 1], "DONE"), false),
+        ] {
+            let of = |trigger: &Value| Trigger::of(&json!({ "trigger": trigger })).unwrap();
+            assert_eq!(of(&new).goes_on_from(&of(&old)), goes_on, "{new} {old}");
+        }
     }
 
     #[test]

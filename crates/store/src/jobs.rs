@@ -133,6 +133,9 @@ pub enum Change {
     Job(Job),
     /// The trigger of a job has planned a run for a time in epoch ms.
     Planned(i64, i64),
+    /// How the trigger of a job stands now, in whatever form the caller gives it; `None`: nothing is
+    /// to be known of it any more.
+    TriggerState(i64, Option<String>),
     /// A job is deleted, at a time in epoch ms; its runs stay.
     JobDeleted(i64, i64),
     /// A run that is new.
@@ -286,6 +289,18 @@ impl Jobs {
             jobs.reverse();
         }
         Ok(jobs)
+    }
+
+    /// How the triggers of jobs stand, of all jobs or of one.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn trigger_states(&self, job_id: Option<i64>) -> Result<Vec<(i64, String)>, Error> {
+        let mut query = Statement::new("SELECT job_id, state FROM trigger_states");
+        if let Some(job_id) = job_id {
+            query.push(" WHERE job_id = ").push_bind(job_id);
+        }
+        self.all(&query, "the states of triggers").await
     }
 
     /// A run.
@@ -461,6 +476,14 @@ fn statement(change: &Change) -> Statement<'_> {
         Change::Job(job) => of_job(job),
         Change::Planned(job_id, at_ms) => {
             Statement::new("UPDATE jobs SET planned_ms = $2 WHERE job_id = $1").bind(*job_id).bind(*at_ms)
+        }
+        Change::TriggerState(job_id, Some(state)) => {
+            let upsert = "INSERT INTO trigger_states (job_id, state) VALUES ($1, $2) \
+                          ON CONFLICT (job_id) DO UPDATE SET state = excluded.state";
+            Statement::new(upsert).bind(*job_id).bind(state)
+        }
+        Change::TriggerState(job_id, None) => {
+            Statement::new("DELETE FROM trigger_states WHERE job_id = $1").bind(*job_id)
         }
         Change::JobDeleted(job_id, at_ms) => {
             Statement::new("UPDATE jobs SET deleted_ms = $2 WHERE job_id = $1").bind(*job_id).bind(*at_ms)

@@ -112,6 +112,9 @@ pub struct Tasks {
     /// Days that what a task wrote stays after its end.
     #[arg(long, default_value_t = 60, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub keep_output: u32,
+    /// Seconds between two looks at the files and tables that triggers of jobs wait for.
+    #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub trigger_interval: u64,
     /// Seconds that a task which is to stop may take for it before it is killed.
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub stop_grace: u64,

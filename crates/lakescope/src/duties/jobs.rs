@@ -1,11 +1,13 @@
 //! The job engine on this machine: where its programs run, and what they get of the server.
 
 use crate::commands::serve::Tasks;
+use crate::inputs::arrivals;
 use anyhow::{Context, Result};
-use run::engine::{Engine, Options};
+use run::engine::{Engine, Options, Watching};
 use serve::Workspace;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use store::Store;
 use store::jobs::Jobs;
@@ -59,6 +61,10 @@ pub async fn workspace(store: &Store, tasks: &Tasks, event_logs: Option<PathBuf>
         grace: Duration::from_secs(tasks.stop_grace),
         output_stays: Duration::from_secs(u64::from(tasks.keep_output) * 24 * 3_600),
         give_up_after: Duration::from_secs(tasks.give_up_after),
+        watching: Some(Watching {
+            watcher: Arc::new(arrivals::Watcher::default()),
+            every: Duration::from_secs(tasks.trigger_interval),
+        }),
         environment: environment(std::env::vars_os().filter_map(|(name, value)| {
             // What is no text cannot be written down for the task.
             Some((name.into_string().ok()?, value.into_string().ok()?))

@@ -3,6 +3,8 @@
 //! Finding comes before reading: [`find`] lists what an input holds and opens nothing but the
 //! first bytes of what no name explains.
 
+#[cfg(all(feature = "serve", target_os = "linux"))]
+pub(crate) mod arrivals;
 #[cfg(feature = "cloud")]
 mod cloud;
 mod local;

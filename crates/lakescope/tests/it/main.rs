@@ -13,3 +13,5 @@ mod samples;
 mod serve;
 #[cfg(feature = "serve")]
 mod traces;
+#[cfg(all(feature = "serve", target_os = "linux"))]
+mod triggers;

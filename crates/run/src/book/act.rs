@@ -57,6 +57,19 @@ pub enum Act {
         end: End,
         /// When it came to be, epoch ms.
         started_ms: i64,
+        /// When it was over, epoch ms.
+        ended_ms: i64,
+    },
+    /// A run was over before it began.
+    Skipped {
+        /// Of which job.
+        job_id: i64,
+        /// Which.
+        run_id: i64,
+        /// How.
+        end: End,
+        /// When, epoch ms.
+        ended_ms: i64,
     },
 }
 

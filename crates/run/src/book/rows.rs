@@ -3,6 +3,7 @@
 use super::NewRun;
 use crate::states::{Code, End, LifeCycle, Outcome};
 use crate::step::Epoch;
+use crate::trigger::completion::Completed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -25,6 +26,9 @@ pub struct About {
     /// The task that this run is the work of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// The runs of other jobs after which this one follows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completed: Vec<Completed>,
 }
 
 /// The run-job task that a run is the work of.

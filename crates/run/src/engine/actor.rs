@@ -1,9 +1,11 @@
 //! The task that holds the book.
 
 mod children;
+mod events;
 mod triggers;
 
 use super::executor::{Executor, lost};
+use super::looks::Targets;
 use super::{Asker, Change as Definition, Command, Message, Refusal, Repair, RunNow, Started, Submit, replica};
 use crate::book::{About, Act, Book, Ids, Kept, Moment, NewRun, Parent};
 use crate::continuous::Continuous;
@@ -13,11 +15,13 @@ use crate::settings::{self, Settings};
 use crate::states::{Code, End};
 use crate::step::Input;
 use crate::trigger::Trigger;
+use crate::trigger::completion::Completed;
+use events::Events;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 use store::jobs::{Change, Job, JobFilter, Jobs, Run as RunRow, RunState, TaskRun};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Ids that are reserved at once.
 const MANY_IDS: i64 = 1 << 20;
@@ -64,6 +68,10 @@ pub(super) struct Actor {
     continuous: HashMap<i64, Continuous>,
     /// When they start a run next, and the job.
     planned: BTreeSet<(i64, i64)>,
+    /// Triggers that wait for something to happen.
+    events: Events,
+    /// To be done besides those of the book.
+    acts: Vec<Act>,
 }
 
 impl Actor {
@@ -75,6 +83,7 @@ impl Actor {
         executor: Executor,
         given_up: Option<&str>,
     ) -> Result<Self, Refusal> {
+        let (targets, to_look_at) = watch::channel(Targets::default());
         let mut actor = Self {
             jobs,
             receiver,
@@ -93,10 +102,15 @@ impl Actor {
             triggers: HashMap::new(),
             continuous: HashMap::new(),
             planned: BTreeSet::new(),
+            events: Events::new(targets),
+            acts: Vec::new(),
         };
+        let states: HashMap<i64, String> = actor.jobs.trigger_states(None).await?.into_iter().collect();
         for job in actor.jobs.jobs(&JobFilter::default(), None, u32::MAX).await? {
             let settings = serde_json::from_str(&job.settings).unwrap_or_default();
-            actor.plan(job.job_id, &settings, job.planned_ms.unwrap_or(job.changed_ms));
+            actor.events.known(job.job_id, &settings);
+            let state = states.get(&job.job_id).map(String::as_str);
+            actor.plan(job.job_id, &settings, job.planned_ms.unwrap_or(job.changed_ms), state);
         }
         for run in actor.jobs.open_runs().await? {
             actor.reserve_ids().await;
@@ -111,6 +125,7 @@ impl Actor {
             let (book, mut at) = actor.now();
             book.allow(job_id, now.map(|settings| settings.concurrent_runs), &mut at);
         }
+        actor.executor.look_on(to_look_at);
         Ok(actor)
     }
 
@@ -150,7 +165,7 @@ impl Actor {
                     let (book, mut at) = self.now();
                     book.finished(run_id, epoch, lost(why.clone()), &mut at);
                 }
-                other => self.later.push_back(other),
+                other => self.acts.push(other),
             }
         }
     }
@@ -253,6 +268,7 @@ impl Actor {
                 return book.finished(run_id, epoch, finished, &mut at);
             }
             Message::Leads(asker) => return self.confirmed.push(asker),
+            Message::Looked(look) => return self.looked(look).await,
             Message::Launched { run_id, epoch } => (run_id, Input::Launched(epoch)),
             Message::Started { run_id, epoch } => (run_id, Input::Started(epoch)),
         };
@@ -262,11 +278,13 @@ impl Actor {
 
     async fn command(&mut self, command: Command) -> Result<Started, Refusal> {
         match command {
-            Command::Create { settings, who } => self.create(settings, who),
+            Command::Create { settings, who } => self.create(settings, who).await,
             Command::Change { job_id, who, change } => self.change(job_id, who, change).await,
             Command::Delete { job_id } => {
                 self.job(job_id).await?;
-                self.plan(job_id, &Value::Null, 0);
+                self.events.known(job_id, &Value::Null);
+                self.plan(job_id, &Value::Null, 0, None);
+                self.changes.push(Change::TriggerState(job_id, None));
                 self.changes.push(Change::JobDeleted(job_id, now_ms()));
                 Ok(Started::default())
             }
@@ -282,11 +300,13 @@ impl Actor {
         }
     }
 
-    fn create(&mut self, settings: Map<String, Value>, who: String) -> Result<Started, Refusal> {
+    async fn create(&mut self, settings: Map<String, Value>, who: String) -> Result<Started, Refusal> {
         let mut settings = Value::Object(settings);
         settings::numbers(&mut settings);
         let read = Settings::read(&settings)?;
         let job_id = self.ids.take();
+        self.monitored_are_there(job_id, &settings, &Value::Null).await?;
+        self.events.lead(job_id, &settings, &Value::Null)?;
         let now_ms = now_ms();
         self.changes.push(Change::Job(Job {
             job_id,
@@ -299,7 +319,7 @@ impl Actor {
             settings: settings.to_string(),
             planned_ms: Some(now_ms),
         }));
-        self.plan(job_id, &settings, now_ms);
+        self.plan(job_id, &settings, now_ms, None);
         Ok(Started { id: job_id, number: 0 })
     }
 
@@ -318,12 +338,14 @@ impl Actor {
         let mut settings = Value::Object(settings);
         settings::numbers(&mut settings);
         let read = Settings::read(&settings)?;
+        self.monitored_are_there(job_id, &settings, &before).await?;
+        self.events.lead(job_id, &settings, &before)?;
         let now_ms = now_ms();
         // A trigger that stays as it is goes on from where it was.
         let parts = |settings: &Value| ["schedule", "trigger", "continuous"].map(|part| settings.get(part).cloned());
         let is_same = parts(&settings) == parts(&before);
         let planned_ms = job.planned_ms.filter(|_| is_same).unwrap_or(now_ms);
-        self.plan(job_id, &settings, planned_ms);
+        self.plan_anew(job_id, &settings, &before, planned_ms);
         let (name, version, settings) = (read.name, job.version + 1, settings.to_string());
         let planned_ms = Some(planned_ms);
         let job = Job { name, version, settings, changed_ms: now_ms, changed_by: who, planned_ms, ..job };
@@ -358,6 +380,7 @@ impl Actor {
             overriding: run.overriding,
             only: run.only,
             parent: origin.parent(),
+            completed: origin.completed().to_vec(),
         };
         let new = NewRun {
             job_id: run.job_id,
@@ -497,7 +520,7 @@ impl Actor {
         self.reserve_ids().await;
         match act {
             Act::RunJob { parent, job_id, parameters } => self.run_child(parent, job_id, parameters).await,
-            Act::Over { job_id, run_id, end, started_ms } => self.go_on(job_id, run_id, end, started_ms),
+            Act::Over { job_id, run_id, end, started_ms, .. } => self.go_on(job_id, run_id, end, started_ms),
             Act::StopRun(run_id) => {
                 let (book, mut at) = self.now();
                 book.stop(run_id, Stop::Engine, &mut at);
@@ -522,7 +545,7 @@ impl Actor {
     /// nobody is told before, and nothing starts. An error: somebody else writes now.
     async fn commit(&mut self) -> Result<(), store::Error> {
         self.due = None;
-        let (changes, acts) = self.book.take();
+        let (changes, acts) = self.settled().await;
         let mut all = std::mem::take(&mut self.changes);
         // The run before the token that names it.
         let tokens = all.extract_if(.., |change| matches!(change, Change::Token(..))).collect::<Vec<_>>();
@@ -563,6 +586,7 @@ impl Actor {
                 }
                 Act::Stop { run_id, epoch } => self.executor.stop(run_id, epoch),
                 Act::Warn(run_id) => tracing::warn!(run_id, "a run takes longer than its job expects"),
+                Act::Skipped { .. } => {}
                 Act::Over { job_id, .. } if !self.continuous.contains_key(&job_id) => {}
                 Act::RunJob { .. } | Act::StopRun(_) | Act::Over { .. } => self.later.push_back(act),
             }
@@ -572,10 +596,14 @@ impl Actor {
 }
 
 /// Who starts a run of a job.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Origin {
     Person,
     Trigger,
+    /// Something has changed outside: with its `trigger`.
+    Change(&'static str),
+    /// Runs of other jobs are over.
+    Jobs(Vec<Completed>),
     Continuous,
     Restart,
     Task(Parent),
@@ -583,20 +611,29 @@ enum Origin {
 
 impl Origin {
     /// `trigger` of the run.
-    fn cause(self) -> &'static str {
+    fn cause(&self) -> &'static str {
         match self {
             Self::Person => "ONE_TIME",
             Self::Trigger => "PERIODIC",
+            Self::Change(cause) => cause,
+            Self::Jobs(_) => "JOB_COMPLETION",
             Self::Continuous => "CONTINUOUS",
             Self::Restart => "CONTINUOUS_RESTART",
             Self::Task(_) => "RUN_JOB_TASK",
         }
     }
 
-    fn parent(self) -> Option<Parent> {
+    fn parent(&self) -> Option<Parent> {
         match self {
-            Self::Task(parent) => Some(parent),
+            Self::Task(parent) => Some(*parent),
             _ => None,
+        }
+    }
+
+    fn completed(&self) -> &[Completed] {
+        match self {
+            Self::Jobs(completed) => completed,
+            _ => &[],
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Programs of tasks: started, waited for and stopped, each by a task of its own.
 
+use super::looks::{self, Targets};
 use super::{Message, Options, attempt, program, trouble};
 use crate::book::{Finished, Program};
 use crate::local::{self, ForkServer, Handle, How, Observed, Process, logs};
@@ -11,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 /// How much of the end of its messages is looked through for what went wrong, bytes.
@@ -55,6 +56,14 @@ impl Executor {
         let dir = attempt(&self.options.attempts, task_run_id);
         let piece = Piece { run_id, handle: Handle { dir, epoch }, program, stop, executor: self.clone() };
         tokio::spawn(self.abandoned.clone().run_until_cancelled_owned(piece.see_through()));
+    }
+
+    /// Begins to look at what triggers wait for, as long as somebody says what that is.
+    pub fn look_on(&self, targets: watch::Receiver<Targets>) {
+        if let Some(watching) = self.options.watching.clone() {
+            let looking = looks::look_on(watching, targets, self.sender.clone());
+            tokio::spawn(self.abandoned.clone().run_until_cancelled_owned(looking));
+        }
     }
 
     /// Asks a program to end; one that waits for its place does not start.

@@ -470,6 +470,7 @@ mod tests {
             grace: Duration::from_secs(1),
             environment: BTreeMap::new(),
             give_up_after: Duration::from_secs(1),
+            watching: None,
         }
     }
 }

@@ -4,6 +4,8 @@ use super::problem::{Problems, pointer, take_out};
 use super::{Cluster, LONGEST_MS};
 use crate::condition::Operator;
 use crate::graph::RunIf;
+use crate::trigger::completion::{self, IfStatus};
+use crate::trigger::watch::{self, Place};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -25,6 +27,7 @@ pub(super) struct Raw {
     pub(super) schedule: Option<Schedule>,
     pub(super) continuous: Option<Value>,
     pub(super) trigger: Option<RawTrigger>,
+    pub(super) triggers: Option<Vec<Value>>,
     pub(super) environment_variables: Option<Vec<Value>>,
     pub(super) git_source: Option<RawGit>,
     pub(super) environments: Option<Vec<Value>>,
@@ -65,7 +68,94 @@ pub(super) struct Schedule {
 
 #[derive(Deserialize)]
 pub(super) struct RawTrigger {
+    pub(super) file_arrival: Option<FileArrival>,
+    pub(super) job_completion: Option<JobCompletion>,
+    pub(super) model: Option<Value>,
     pub(super) periodic: Option<Periodic>,
+    pub(super) table_update: Option<TableUpdate>,
+}
+
+/// `trigger.file_arrival`.
+#[derive(Deserialize)]
+pub(crate) struct FileArrival {
+    pub(super) url: String,
+    #[serde(flatten)]
+    pub(super) pace: Pace,
+}
+
+impl FileArrival {
+    pub(crate) fn rules(self) -> watch::Rules {
+        self.pace.rules(vec![Place::Files(self.url)], false)
+    }
+}
+
+/// `trigger.table_update`.
+#[derive(Deserialize)]
+pub(crate) struct TableUpdate {
+    pub(super) table_names: Vec<String>,
+    pub(super) condition: Option<Condition>,
+    #[serde(flatten)]
+    pub(super) pace: Pace,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(super) enum Condition {
+    AnyUpdated,
+    AllUpdated,
+}
+
+impl TableUpdate {
+    pub(crate) fn rules(self) -> watch::Rules {
+        let place = |name: &String| Place::Table(table_address(name).unwrap_or(name).to_owned());
+        let places = self.table_names.iter().map(place).collect();
+        self.pace.rules(places, self.condition == Some(Condition::AllUpdated))
+    }
+}
+
+/// Where a table lies that is named by its path or URL, plainly or as SQL names it; `None`: it is a
+/// name that only a catalog knows.
+pub(super) fn table_address(name: &str) -> Option<&str> {
+    let quoted = name.strip_prefix("delta.`").and_then(|rest| rest.strip_suffix('`'));
+    let address = quoted.unwrap_or(name);
+    (address.starts_with('/') || address.contains("://")).then_some(address)
+}
+
+/// How soon a trigger fires that waits for changes.
+#[derive(Clone, Copy, Default, Deserialize)]
+pub(super) struct Pace {
+    #[serde(default, deserialize_with = "number")]
+    pub(super) min_time_between_triggers_seconds: Option<i64>,
+    #[serde(default, deserialize_with = "number")]
+    pub(super) wait_after_last_change_seconds: Option<i64>,
+}
+
+impl Pace {
+    fn rules(self, places: Vec<Place>, needs_all: bool) -> watch::Rules {
+        let ms = |seconds: Option<i64>| seconds.unwrap_or_default().max(0).saturating_mul(1_000).min(LONGEST_MS);
+        let between_ms = ms(self.min_time_between_triggers_seconds);
+        watch::Rules { places, between_ms, wait_ms: ms(self.wait_after_last_change_seconds), needs_all }
+    }
+}
+
+/// `trigger.job_completion`.
+#[derive(Deserialize)]
+pub(crate) struct JobCompletion {
+    pub(super) jobs: Vec<MonitoredJob>,
+    pub(super) if_status: Option<IfStatus>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct MonitoredJob {
+    #[serde(deserialize_with = "must_be_number")]
+    pub(super) job_id: i64,
+}
+
+impl JobCompletion {
+    pub(crate) fn rules(self) -> completion::Rules {
+        let jobs = self.jobs.iter().map(|job| job.job_id).collect();
+        completion::Rules { jobs, if_status: self.if_status.unwrap_or_default() }
+    }
 }
 
 /// `trigger.periodic`.
@@ -228,7 +318,7 @@ fn must_be_number<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
 }
 
 /// A whole number, or the decimal text of one.
-pub(super) fn whole(value: &Value) -> Option<i64> {
+pub(crate) fn whole(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }
 

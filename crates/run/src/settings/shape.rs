@@ -163,7 +163,7 @@ static SCHEDULE: &Shape =
     &[("pause_status", PAUSE), ("quartz_cron_expression", Text), ("sql_condition", Any), ("timezone_id", Text)];
 static TRIGGER: &Shape = &[
     ("file_arrival", Of(FILE_ARRIVAL)),
-    ("job_completion", Any),
+    ("job_completion", Of(JOB_COMPLETION)),
     ("model", Any),
     ("pause_status", PAUSE),
     ("periodic", Of(&[("interval", Whole), ("unit", One(&["MINUTES", "HOURS", "DAYS", "WEEKS"]))])),
@@ -172,6 +172,10 @@ static TRIGGER: &Shape = &[
 ];
 static FILE_ARRIVAL: &Shape =
     &[("min_time_between_triggers_seconds", Whole), ("url", Text), ("wait_after_last_change_seconds", Whole)];
+static JOB_COMPLETION: &Shape = &[
+    ("if_status", One(&["DONE", "FAILED", "SUCCESS"])),
+    ("jobs", List(&Of(&[("job_id", Whole), ("workspace_id", Whole)]))),
+];
 static TABLE_UPDATE: &Shape = &[
     ("condition", One(&["ALL_UPDATED", "ANY_UPDATED"])),
     ("min_time_between_triggers_seconds", Whole),

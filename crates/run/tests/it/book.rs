@@ -208,7 +208,7 @@ impl World {
                 self.book.stop(run_id, Stop::Engine, &mut Moment { now_ms: self.now_ms, ids: &mut self.ids });
                 self.commit();
             }
-            Act::Warn(_) | Act::Over { .. } => {}
+            Act::Warn(_) | Act::Over { .. } | Act::Skipped { .. } => {}
         }
     }
 

@@ -42,6 +42,7 @@ impl World {
             grace: Duration::from_secs(1),
             environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
             give_up_after: PATIENCE,
+            watching: None,
         };
         let engine = Engine::start(store.jobs(), options).await.unwrap();
         (store, engine)

@@ -3,6 +3,7 @@
 mod book;
 mod cases;
 mod engine;
+mod events;
 mod local;
 mod quartz;
 mod replicas;

@@ -34,6 +34,7 @@ impl Replica {
             grace: Duration::from_secs(1),
             environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
             give_up_after,
+            watching: None,
         };
         let (engine, jobs) = runtime.block_on(async {
             let jobs = Jobs::connect(url).await.unwrap();

@@ -2,7 +2,7 @@
 
 use super::asked::{Body, By, Query};
 use super::paging::{self, Page};
-use super::{Answer, ApiError, Shared, Version};
+use super::{Answer, ApiError, Shared, Version, Workspace, trigger_json};
 use axum::extract::State;
 use axum::{Extension, Json};
 use run::engine::{Change, Refusal};
@@ -24,6 +24,7 @@ pub(super) async fn create(
     Body(mut settings): Body,
 ) -> Answer {
     settings.remove(ACCESS);
+    trigger_json::is_of(&settings, workspace.id)?;
     fill_defaults(&mut settings, version >= 22);
     let name = settings.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     by.audit("job.create", &name).await?;
@@ -39,7 +40,8 @@ pub(super) async fn show(
     let job_id = query.id("job_id")?;
     let job = workspace.jobs.job(job_id).await?.ok_or(Refusal::NoJob(job_id))?;
     let mut answer = of_job(&job);
-    answer.insert("run_as_user_name".to_owned(), job.creator.into());
+    answer.insert("run_as_user_name".to_owned(), job.creator.clone().into());
+    put_trigger(&workspace, &job, &query, &mut answer).await?;
     let from = paging::item(query.text("page_token"))?;
     if let Some(Value::Object(settings)) = answer.get_mut("settings").filter(|_| version >= 22) {
         let arrays = ["tasks", "job_clusters", "parameters", "environments"];
@@ -49,6 +51,29 @@ pub(super) async fn show(
         }
     }
     Ok(Json(answer.into()))
+}
+
+/// How the trigger of a job stands, as far as that is asked for.
+async fn put_trigger(
+    workspace: &Workspace,
+    job: &Job,
+    query: &Query,
+    answer: &mut Map<String, Value>,
+) -> Result<(), ApiError> {
+    let (state, history) = (query.flag("include_trigger_state")?, query.flag("include_trigger_history")?);
+    if !state && !history {
+        return Ok(());
+    }
+    let kept = workspace.jobs.trigger_states(Some(job.job_id)).await?.pop();
+    let known = kept.and_then(|(_, kept)| trigger_json::State::of(&answer["settings"], &kept));
+    let Some(known) = known else { return Ok(()) };
+    if state {
+        answer.insert("trigger_state".to_owned(), known.shown(workspace.id));
+    }
+    if history {
+        answer.insert("trigger_history".to_owned(), known.history());
+    }
+    Ok(())
 }
 
 fn of_job(job: &Job) -> Map<String, Value> {
@@ -102,6 +127,7 @@ pub(super) async fn update(State(workspace): Shared, by: By, body: Body) -> Answ
     let job_id = body.id("job_id")?;
     let (mut new, remove) = (body.object("new_settings")?, body.texts("fields_to_remove")?.unwrap_or_default());
     new.remove(ACCESS);
+    trigger_json::is_of(&new, workspace.id)?;
     by.audit("job.update", &job_id.to_string()).await?;
     workspace.engine.change_job(job_id, Change::Update { new, remove }, by.who()).await?;
     Ok(Json(json!({})))
@@ -111,6 +137,7 @@ pub(super) async fn reset(State(workspace): Shared, by: By, body: Body) -> Answe
     let job_id = body.id("job_id")?;
     let mut settings = body.object("new_settings")?;
     settings.remove(ACCESS);
+    trigger_json::is_of(&settings, workspace.id)?;
     fill_defaults(&mut settings, false);
     by.audit("job.reset", &job_id.to_string()).await?;
     workspace.engine.change_job(job_id, Change::Reset(settings), by.who()).await?;

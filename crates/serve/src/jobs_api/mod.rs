@@ -12,6 +12,7 @@ mod paging;
 mod permissions;
 mod runs;
 mod runs_json;
+mod trigger_json;
 mod workspace;
 
 pub(crate) use errors::{ApiError, refusal};

@@ -35,7 +35,8 @@ pub(super) async fn show(
 ) -> Answer {
     let run_id = query.id("run_id")?;
     let (run, task, all) = asked(&workspace, run_id).await?;
-    let shown = Shown { base: query.base(), now_ms: now_ms(), history: false, resolved: false };
+    let shown =
+        Shown { base: query.base(), workspace: workspace.id, now_ms: now_ms(), history: false, resolved: false };
     let detail = detail(&task);
     let mut answer = Map::new();
     answer.insert("metadata".to_owned(), of_task_run(&run, &task, &all, &shown).into());

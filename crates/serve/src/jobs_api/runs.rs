@@ -99,6 +99,7 @@ pub(super) async fn show(
     let run_id = query.id("run_id")?;
     let shown = Shown {
         base: query.base(),
+        workspace: workspace.id,
         now_ms: now_ms(),
         history: query.flag("include_history")?,
         resolved: query.flag("include_resolved_values")?,
@@ -134,7 +135,8 @@ pub(super) async fn list(State(workspace): Shared, query: Query) -> Answer {
     let runs = workspace.jobs.runs(&filter, from, limit as u32 + 1).await?;
     let page = Page::of(runs, limit, from, |run| (run.state.start_ms, run.run_id));
     let expand = query.flag("expand_tasks")?;
-    let shown = Shown { base: query.base(), now_ms: now_ms(), history: false, resolved: false };
+    let shown =
+        Shown { base: query.base(), workspace: workspace.id, now_ms: now_ms(), history: false, resolved: false };
     let mut listed = Vec::with_capacity(page.items.len());
     for run in &page.items {
         let tasks = if expand { Some(workspace.jobs.task_runs(run.run_id).await?) } else { None };

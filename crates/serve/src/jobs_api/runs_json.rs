@@ -1,6 +1,8 @@
 //! Runs and task runs in their wire form, with both shapes of state.
 
+use super::trigger_json;
 use run::book::{About, Detail, Parent, Round};
+use run::trigger::completion::Completed;
 use run::{Code, LifeCycle, Outcome};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -15,6 +17,8 @@ type Object = Map<String, Value>;
 pub(super) struct Shown<'a> {
     /// `http://HOST`, as the client reaches this server.
     pub base: &'a str,
+    /// Number of the workspace.
+    pub workspace: i64,
     /// Epoch ms, for what is not over.
     pub now_ms: i64,
     /// `include_history`.
@@ -73,10 +77,11 @@ fn about_without_tasks(run: &Run) -> About {
         parameters: BTreeMap<String, String>,
         overriding: Object,
         parent: Option<Parent>,
+        completed: Vec<Completed>,
     }
     let brief: Brief = serde_json::from_str(&run.about).unwrap_or_default();
-    let Brief { settings: WithoutTasks(settings), parameters, overriding, parent } = brief;
-    About { settings: settings.into(), parameters, overriding, parent, ..About::default() }
+    let Brief { settings: WithoutTasks(settings), parameters, overriding, parent, completed } = brief;
+    About { settings: settings.into(), parameters, overriding, parent, completed, ..About::default() }
 }
 
 /// A definition, all but its tasks.
@@ -120,7 +125,7 @@ pub(super) fn detail(task: &TaskRun) -> Detail {
 pub(super) fn of_run(run: &Run, tasks: Option<&[TaskRun]>, shown: &Shown<'_>) -> Object {
     let about = if tasks.is_some() { about(run) } else { about_without_tasks(run) };
     let rounds = rounds(run);
-    let mut object = head(run, &about, &rounds);
+    let mut object = head(run, &about, &rounds, shown);
     object.insert("run_id".to_owned(), run.run_id.into());
     object.insert("original_attempt_run_id".to_owned(), run.run_id.into());
     let state = &run.state;
@@ -146,7 +151,7 @@ pub(super) fn of_run(run: &Run, tasks: Option<&[TaskRun]>, shown: &Shown<'_>) ->
 }
 
 /// What a run and its task runs have in common.
-fn head(run: &Run, about: &About, rounds: &[Round]) -> Object {
+fn head(run: &Run, about: &About, rounds: &[Round], shown: &Shown<'_>) -> Object {
     let mut object = Object::new();
     let mut put = |name: &str, value: Value| drop(object.insert(name.to_owned(), value));
     put("job_id", run.job_id.into());
@@ -172,6 +177,9 @@ fn head(run: &Run, about: &About, rounds: &[Round]) -> Object {
     }
     if let Some(parent) = about.parent {
         put("trigger_info", json!({ "run_id": parent.run_id }));
+    }
+    if let Some(info) = trigger_json::info(&about.completed, shown.workspace) {
+        put("trigger_info", info);
     }
     object
 }
@@ -299,7 +307,7 @@ fn stats(task: &TaskRun, detail: &Detail, all: &[TaskRun]) -> Value {
 /// A task run as a run of its own, which it is to clients that ask for it by its id.
 pub(super) fn of_task_run(run: &Run, task: &TaskRun, all: &[TaskRun], shown: &Shown<'_>) -> Object {
     let about = about(run);
-    let mut object = head(run, &about, &rounds(run));
+    let mut object = head(run, &about, &rounds(run), shown);
     let of_task = of_task(run, task, all, &about, shown);
     let same = |row: &&TaskRun| (row.position, row.item) == (task.position, task.item);
     let first = all.iter().filter(same).map(|row| row.task_run_id).min();

@@ -53,9 +53,15 @@ async fn rows_come_back_as_they_were_written() {
             Change::Transition(7, Some(8), "TERMINATED".to_owned(), 9),
             Change::Token(1, "t".to_owned(), 7),
             Change::Planned(1, 11),
+            Change::TriggerState(1, Some("early".to_owned())),
+            Change::TriggerState(1, Some("late".to_owned())),
+            Change::TriggerState(2, Some("other".to_owned())),
         ];
         jobs.write(&all).await.unwrap();
         assert_eq!(jobs.job(1).await.unwrap(), Some(Job { planned_ms: Some(11), ..changed }));
+        assert_eq!(jobs.trigger_states(Some(1)).await.unwrap(), [(1, "late".to_owned())]);
+        jobs.write(&[Change::TriggerState(1, None)]).await.unwrap();
+        assert_eq!(jobs.trigger_states(None).await.unwrap(), [(2, "other".to_owned())]);
         assert_eq!(jobs.run(7).await.unwrap(), Some(Run { state, ..run }));
         assert_eq!(jobs.task_runs(7).await.unwrap(), [task]);
         assert_eq!(jobs.cores(7).await.unwrap(), ["a", "b"]);

@@ -90,11 +90,21 @@ impl Bucket {
     /// When the bucket does not answer, or refuses.
     #[cfg(feature = "serve")]
     pub fn stats(&self, address: &Address) -> Result<Vec<(Entry, i64)>> {
+        Ok(self.stats_up_to(address, MAX_OBJECTS)?.0)
+    }
+
+    /// The same of `most` objects, and whether those are all.
+    ///
+    /// # Errors
+    /// When the bucket does not answer, or refuses.
+    #[cfg(feature = "serve")]
+    pub fn stats_up_to(&self, address: &Address, most: usize) -> Result<(Vec<(Entry, i64)>, bool)> {
         let path = &address.path;
         let mut objects = self.store.list((!path.as_ref().is_empty()).then_some(path));
-        let mut stats = Vec::new();
+        let (mut stats, mut is_whole) = (Vec::new(), true);
         while let Some(object) = self.ask(objects.try_next()).map_err(|error| unlisted(address, &error))? {
-            if stats.len() == MAX_OBJECTS {
+            if stats.len() == most {
+                is_whole = false;
                 break;
             }
             if let Some(path) = object.location.as_ref().strip_prefix(self.below.as_str()) {
@@ -103,7 +113,54 @@ impl Bucket {
             }
         }
         stats.sort_by(|a, b| a.0.path.cmp(&b.0.path));
-        Ok(stats)
+        Ok((stats, is_whole))
+    }
+
+    /// Names of the objects in a folder below the address, from the one behind `after` on. They come
+    /// in their order: it ends at the first that begins with no digit.
+    ///
+    /// # Errors
+    /// When the bucket does not answer, or refuses, or has more than are looked at.
+    #[cfg(all(feature = "serve", target_os = "linux"))]
+    pub fn names_after(&self, address: &Address, folder: &str, after: Option<&str>) -> Result<Vec<String>> {
+        let prefix = address.path.clone().join(folder);
+        let mut objects = match after {
+            Some(after) => self.store.list_with_offset(Some(&prefix), &prefix.clone().join(after)),
+            None => self.store.list(Some(&prefix)),
+        };
+        let mut names = Vec::new();
+        while let Some(object) = self.ask(objects.try_next()).map_err(|error| unlisted(address, &error))? {
+            let name =
+                object.location.as_ref().strip_prefix(prefix.as_ref()).unwrap_or_default().trim_start_matches('/');
+            if !name.starts_with(|c: char| c.is_ascii_digit()) {
+                break;
+            }
+            if names.len() == MAX_OBJECTS {
+                bail!("cannot list {}: it has more than {MAX_OBJECTS} objects in {folder}", address.given);
+            }
+            names.push(name.to_owned());
+        }
+        Ok(names)
+    }
+
+    /// All of an object below the address; `None`: there is none of this name, or it is longer.
+    ///
+    /// # Errors
+    /// When the bucket does not answer, or refuses.
+    #[cfg(all(feature = "serve", target_os = "linux"))]
+    pub fn bytes(&self, address: &Address, path: &str, most: u64) -> Result<Option<bytes::Bytes>> {
+        let path = path.split('/').fold(address.path.clone(), |path, part| path.join(part));
+        let got = self.ask(async {
+            let got = self.store.get(&path).await?;
+            match got.meta.size > most {
+                true => Ok(None),
+                false => got.bytes().await.map(Some),
+            }
+        });
+        match got {
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            got => got.map_err(|error| explained(address, &error)),
+        }
     }
 
     /// The logs below the address. `refused` is the answer to whether it is an object.
@@ -172,7 +229,7 @@ impl Bucket {
 
 /// An empty object stands for a folder where a store has none; the client has cut the slash off
 /// its name. It is no file that was passed over.
-fn drop_folder_marks(sorted: &mut Vec<Entry>) {
+pub fn drop_folder_marks(sorted: &mut Vec<Entry>) {
     let all = sorted.clone();
     let has_files = |folder: &str| {
         let below = format!("{folder}/");

@@ -15,12 +15,15 @@ const SHORTEST_MS: i64 = 1_000;
 const AFTER_REFUSAL_MS: i64 = 60_000;
 
 impl Actor {
-    /// Starts to follow the trigger of a job, from the last time that it planned.
-    pub(super) fn plan(&mut self, job_id: i64, settings: &Value, planned_ms: i64) {
+    /// Starts to follow the trigger of a job, from the last time that it planned, or from where it
+    /// stood.
+    pub(super) fn plan(&mut self, job_id: i64, settings: &Value, planned_ms: i64, state: Option<&str>) {
         self.planned.retain(|(_, planned)| *planned != job_id);
         self.triggers.remove(&job_id);
         self.continuous.remove(&job_id);
+        self.events.forget(job_id);
         let Some(trigger) = Trigger::of(settings) else { return };
+        self.events.follow(job_id, &trigger, state);
         self.planned.extend(trigger.first_after(planned_ms).map(|next| (next, job_id)));
         if let Trigger::Always = trigger {
             // Whatever runs now goes on; when it is over, or nothing runs, the next one starts.
@@ -28,6 +31,17 @@ impl Actor {
             self.planned.insert((planned_ms, job_id));
         }
         self.triggers.insert(job_id, trigger);
+    }
+
+    /// The same after a change of the definition: a trigger that waits for what it waited for before
+    /// forgets nothing.
+    pub(super) fn plan_anew(&mut self, job_id: i64, settings: &Value, before: &Value, planned_ms: i64) {
+        let state = self.events.state(job_id);
+        let goes_on = Trigger::of(settings).zip(Trigger::of(before)).is_some_and(|(now, old)| now.goes_on_from(&old));
+        self.plan(job_id, settings, planned_ms, state.as_deref().filter(|_| goes_on));
+        if state.is_some() && !goes_on {
+            self.changes.push(Change::TriggerState(job_id, None));
+        }
     }
 
     /// One run, also for all the times that were missed.
