@@ -46,9 +46,16 @@ test("the task table sorts on the server and the order is in the address", async
   const { page } = await visit(`${pathOf(app)}/-/stages/${await stageOf(app)}/0`);
   await settled(page);
   const table = page.getByRole("region", { name: "Tasks" });
+  // The rows of the order before stay until those of the new one are there.
+  const first = (order: "largest" | "smallest") =>
+    page.waitForFunction((order) => {
+      const cells = [...document.querySelectorAll("#tasks tr[data-row] td:first-child")];
+      const column = cells.map((cell) => Number(String(cell.textContent).replace(/\D/g, "")));
+      return column.length > 0 && column[0] === (order === "largest" ? Math.max(...column) : Math.min(...column));
+    }, order);
   await table.getByRole("button", { name: "Index" }).click();
   await page.waitForURL(/sort=-index/);
-  await page.waitForFunction(() => document.querySelector("#tasks tr[data-row='0']"));
+  await first("largest");
   const column = async () =>
     (await table.locator("tr[data-row] td:first-child").allInnerTexts()).map((text) => Number(text.replace(/\D/g, "")));
   const down = await column();
@@ -58,7 +65,7 @@ test("the task table sorts on the server and the order is in the address", async
   );
   await table.getByRole("button", { name: "Index" }).click();
   await page.waitForURL(/sort=index/);
-  await page.waitForFunction(() => document.querySelector("#tasks tr[data-row='0'] td")?.textContent === "0");
+  await first("smallest");
   const up = await column();
   assert.deepEqual(
     up,

@@ -690,6 +690,21 @@ mod tests {
                 with("schedule", json!({ "quartz_cron_expression": "0 0 6 * * ?", "timezone_id": "Mars/Base" })),
                 "timezone_id \"Mars/Base\" is no time zone",
             ),
+            (with("git_source", json!({ "git_url": "/repo" })), "git_source needs one of git_branch, git_tag"),
+            (
+                with("git_source", json!({ "git_url": "ext::sh -c id", "git_branch": "main" })),
+                "git_url \"ext::sh -c id\" is neither a URL",
+            ),
+            (with("git_source", json!({ "git_url": "/repo", "git_commit": "abc" })), "\"abc\" is no whole hash"),
+            (with("git_source", json!({ "git_url": "/repo", "git_branch": "-x" })), "\"-x\" is no name of a branch"),
+            (
+                job(json!([{ "task_key": "a", "spark_python_task": { "python_file": "a.py", "source": "GIT" } }])),
+                "source is GIT, and the job has no git_source",
+            ),
+            (
+                job(json!([{ "task_key": "a", "dbt_task": { "commands": ["dbt run", "rm -r /"] } }])),
+                "commands[1] is \"rm -r /\", which does not begin with dbt",
+            ),
             (
                 job(json!([{ "task_key": "a", "for_each_task": { "inputs": "[]", "task":
                     { "task_key": "b", "for_each_task": { "inputs": "[]", "task": python } } } }])),
@@ -710,6 +725,8 @@ mod tests {
         let Work::RunJob { job_id, parameters } = &read.tasks[0].work else { panic!() };
         assert_eq!((*job_id, parameters["day"].as_str()), (123, "mon"));
         assert_eq!(read.graph().tasks()[0].retry.max_retries, 2);
+        numbers(&mut settings);
+        assert_eq!(settings["tasks"][0]["max_retries"], 2);
     }
 
     #[test]

@@ -3,10 +3,6 @@
 use super::files::about;
 use rustix::process::Pid;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-
-/// Links of `/proc/self/task` in a process of one thread: itself, its parent, and the thread.
-const LINKS_OF_ONE_THREAD: u64 = 3;
 
 /// Which of the two processes this is.
 #[derive(Debug)]
@@ -23,12 +19,12 @@ pub(super) enum Side {
 #[expect(unsafe_code, reason = "a copy is made three times as fast as a new process of this program")]
 pub(super) fn fork() -> io::Result<Side> {
     use nix::unistd::{ForkResult, fork};
-    if std::fs::metadata("/proc/self/task")?.nlink() != LINKS_OF_ONE_THREAD {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other("a process with several threads is not copied; report this"));
     }
     // SAFETY: what makes fork unsound is another thread, which the copy lacks while it has the locks
     // that the thread held and the values that it was changing. This is the only thread: the kernel
-    // has just counted it, and none but this one could start another. So the copy is as whole as
+    // has just listed it, and none but this one could start another. So the copy is as whole as
     // its original, and any code may run in it. `copies_are_made_by_one_thread_only` holds the
     // check against the many threads of a test.
     match unsafe { fork() } {

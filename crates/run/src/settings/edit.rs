@@ -121,6 +121,27 @@ mod tests {
         assert!(remove(&mut settings, &["queue/enabled".to_owned()]).is_err());
     }
 
+    #[test]
+    fn what_a_single_task_does_may_stand_beside_the_name() {
+        let older = |name: &str| {
+            let Value::Object(mut settings) = json!({ "run_name": name, "timeout_seconds": 9, "libraries": [], "notebook_task": { "notebook_path": "/a" } })
+            else {
+                panic!()
+            };
+            single_task(&mut settings);
+            Value::from(settings)
+        };
+        assert_eq!(
+            older("load"),
+            json!({ "run_name": "load", "timeout_seconds": 9, "tasks":
+                [{ "task_key": "load", "libraries": [], "notebook_task": { "notebook_path": "/a" } }] })
+        );
+        assert_eq!(older("load of monday")["tasks"][0]["task_key"], "main");
+        let Value::Object(mut newer) = json!({ "tasks": [condition("a")], "libraries": [] }) else { panic!() };
+        single_task(&mut newer);
+        assert_eq!(newer["libraries"], json!([]));
+    }
+
     fn condition(key: &str) -> Value {
         json!({ "task_key": key, "condition_task": { "left": "1", "op": "EQUAL_TO", "right": "1" } })
     }
