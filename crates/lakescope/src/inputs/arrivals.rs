@@ -154,7 +154,7 @@ impl Folder {
             return Ok(true);
         }
         for version in since + 1..=version {
-            let changes = self.commit(address, version).and_then(|commit| commit.map_or(Ok(true), changes_data));
+            let changes = self.commit(version).and_then(|commit| commit.map_or(Ok(true), changes_data));
             if changes.with_context(|| format!("cannot read commit {version} of {address}"))? {
                 return Ok(true);
             }
@@ -164,6 +164,7 @@ impl Folder {
 
     /// Version of the newest commit; of a bucket, which is listed from there on, at least the one that
     /// is known.
+    #[cfg_attr(not(feature = "cloud"), allow(unused_variables))] // A folder is listed whole.
     fn newest(&self, address: &str, known: Option<i64>) -> Result<Option<i64>> {
         match self {
             Self::Local(folder) => match std::fs::read_dir(folder.join(LOG)) {
@@ -187,7 +188,7 @@ impl Folder {
     }
 
     /// A commit to be read; `None`: it is not there any more, or longer than what is read.
-    fn commit(&self, _address: &str, version: i64) -> Result<Option<Box<dyn Read>>> {
+    fn commit(&self, version: i64) -> Result<Option<Box<dyn Read>>> {
         let name = commit_name(version);
         match self {
             Self::Local(folder) => match std::fs::File::open(folder.join(LOG).join(name)) {

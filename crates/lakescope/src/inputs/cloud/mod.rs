@@ -320,6 +320,32 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(feature = "serve", target_os = "linux"))]
+    fn a_log_of_commits_is_listed_from_one_on() {
+        let commit = |version: i64| format!("{version:020}.json");
+        let [ninth, tenth] = [9, 10].map(|version| format!("logs/t/_delta_log/{}", commit(version)));
+        let bucket = bucket(&[
+            ("logs/t/a.parquet", 1),
+            (&ninth, 2),
+            (&tenth, 3),
+            ("logs/t/_delta_log/_last_checkpoint", 1),
+            ("logs/t/_delta_log/_sidecars/1.parquet", 1),
+        ]);
+        let address = Address::parse("s3://bucket/logs/t").unwrap();
+        let names =
+            |folder, after: Option<i64>| bucket.names_after(&address, folder, after.map(commit).as_deref()).unwrap();
+        assert_eq!(names("_delta_log", None), [commit(9), commit(10)]);
+        assert_eq!(names("_delta_log", Some(9)), [commit(10)]);
+        assert_eq!(names("none", None), Vec::<String>::new());
+        let bytes =
+            |version: i64, most| bucket.bytes(&address, &format!("_delta_log/{}", commit(version)), most).unwrap();
+        assert_eq!(
+            [bytes(10, 3), bytes(10, 2), bytes(11, 3)].map(|bytes| bytes.map(|bytes| bytes.len())),
+            [Some(3), None, None]
+        );
+    }
+
+    #[test]
     fn marks_of_folders_are_no_files() {
         let names = [("logs/app", 0), ("logs/app/events_1_app", 1), ("logs/app_$folder$", 0), ("logs/empty", 0)];
         assert_eq!(listed(&bucket(&names), 10).0, ["app/events_1_app", "empty"]);
