@@ -1,9 +1,9 @@
 //! An engine on a real store, with real processes.
 
-use run::engine::{Engine, Options, Refusal, Repair, RunNow};
+use super::options::options;
+use run::engine::{Engine, Refusal, Repair, RunNow};
 use run::repair::Request;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 use store::jobs::{Jobs, Run, RunFilter};
@@ -28,22 +28,7 @@ impl World {
 
     async fn open(&self) -> (Store, Engine) {
         let store = Store::open(self.folder.path().join("data"), Settings::default()).await.unwrap();
-        let options = Options {
-            attempts: store.dir().join("attempts"),
-            shim: env!("CARGO_BIN_EXE_run-shim").into(),
-            slots: 32,
-            python: "/bin/sh".to_owned(),
-            environments: self.folder.path().join("environments"),
-            sources: self.folder.path().join("sources"),
-            output_stays: Duration::from_secs(3_600),
-            spark_home: None,
-            spark_master: None,
-            event_logs: None,
-            grace: Duration::from_secs(1),
-            environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
-            give_up_after: PATIENCE,
-            watching: None,
-        };
+        let options = options(store.dir());
         let engine = Engine::start(store.jobs(), options).await.unwrap();
         (store, engine)
     }

@@ -1,10 +1,10 @@
 //! Triggers that wait for something to happen, on a real store, over engines that come and go.
 
+use super::options::options;
 use run::book::About;
 use run::engine::{Change, Engine, Options, Refusal, RunNow, Watcher, Watching};
 use run::trigger::watch::{Files, Glance, Place};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -57,22 +57,8 @@ impl Life {
         let runtime = Runtime::new().unwrap();
         let (engine, jobs) = runtime.block_on(async {
             let store = Store::open(folder.join("data"), Settings::default()).await.unwrap();
-            let options = Options {
-                attempts: store.dir().join("attempts"),
-                shim: env!("CARGO_BIN_EXE_run-shim").into(),
-                slots: 32,
-                python: "/bin/sh".to_owned(),
-                environments: folder.join("environments"),
-                sources: std::path::PathBuf::from("/no/sources"),
-                output_stays: Duration::from_secs(3_600),
-                spark_home: None,
-                spark_master: None,
-                event_logs: None,
-                grace: Duration::from_secs(1),
-                environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
-                give_up_after: PATIENCE,
-                watching: Some(Watching { watcher: watcher.clone(), every: Duration::from_millis(20) }),
-            };
+            let watching = Watching { watcher: watcher.clone(), every: Duration::from_millis(20) };
+            let options = Options { watching: Some(watching), ..options(store.dir()) };
             (Engine::start(store.jobs(), options).await.unwrap(), store.jobs())
         });
         Self { runtime, engine, jobs }

@@ -5,6 +5,7 @@ mod cases;
 mod engine;
 mod events;
 mod local;
+mod options;
 mod quartz;
 mod replicas;
 mod simulate;

@@ -1,8 +1,8 @@
 //! Engines that share a PostgreSQL database, with real processes.
 
+use super::options::options;
 use run::engine::{Engine, Options, Refusal, RunNow};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use store::jobs::{Jobs, Run};
@@ -20,22 +20,7 @@ struct Replica {
 impl Replica {
     fn start(url: &str, attempts: &Path, give_up_after: Duration) -> Self {
         let runtime = Runtime::new().unwrap();
-        let options = Options {
-            attempts: attempts.to_owned(),
-            shim: env!("CARGO_BIN_EXE_run-shim").into(),
-            slots: 32,
-            environments: std::path::PathBuf::from("/no/environments"),
-            sources: std::path::PathBuf::from("/no/sources"),
-            output_stays: Duration::from_secs(3_600),
-            event_logs: None,
-            python: "/bin/sh".to_owned(),
-            spark_home: None,
-            spark_master: None,
-            grace: Duration::from_secs(1),
-            environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
-            give_up_after,
-            watching: None,
-        };
+        let options = Options { attempts: attempts.to_owned(), give_up_after, ..options(Path::new("/no")) };
         let (engine, jobs) = runtime.block_on(async {
             let jobs = Jobs::connect(url).await.unwrap();
             (Engine::start(jobs.clone(), options).await.unwrap(), jobs)
