@@ -2,6 +2,7 @@
 
 use super::asked::{Body, By, Query};
 use super::paging::{self, Page};
+use super::permissions::ACCESS;
 use super::{Answer, ApiError, Shared, Version, Workspace, trigger_json};
 use axum::extract::State;
 use axum::{Extension, Json};
@@ -10,8 +11,6 @@ use run::settings::fill_defaults;
 use serde_json::{Map, Value, json};
 use store::jobs::{Job, JobFilter};
 
-/// Not kept: who may what, the roles of tokens tell.
-const ACCESS: &str = "access_control_list";
 /// Jobs on a page: what is given where nothing is asked, and the most.
 const LIMITS: (i64, i64) = (20, 100);
 /// Largest `offset`.

@@ -6,6 +6,9 @@ use axum::extract::{Path, State};
 use run::engine::Refusal;
 use serde_json::{Value, json};
 
+/// A field of definitions that is not kept: the roles of tokens tell who may what.
+pub(super) const ACCESS: &str = "access_control_list";
+
 pub(super) async fn show(State(workspace): Shared, Path(job_id): Path<String>) -> Answer {
     let job_id = job_id.parse().map_err(|_| ApiError::invalid(format!("job_id {job_id:?} is no number")))?;
     let job = workspace.jobs.job(job_id).await?.ok_or(Refusal::NoJob(job_id))?;
@@ -20,7 +23,7 @@ pub(super) async fn show(State(workspace): Shared, Path(job_id): Path<String>) -
         of_role("operator", "CAN_MANAGE"),
         of_role("viewer", "CAN_VIEW"),
     ];
-    Ok(Json(json!({ "object_id": format!("/jobs/{job_id}"), "object_type": "job", "access_control_list": list })))
+    Ok(Json(json!({ "object_id": format!("/jobs/{job_id}"), "object_type": "job", ACCESS: list })))
 }
 
 pub(super) async fn levels() -> Json<Value> {

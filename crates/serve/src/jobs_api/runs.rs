@@ -3,6 +3,7 @@
 use super::asked::{Body, By, Query};
 use super::jobs::offset;
 use super::paging::{self, Page};
+use super::permissions::ACCESS;
 use super::runs_json::{Shown, of_run, of_task_run};
 use super::{Answer, ApiError, Shared, Version};
 use crate::clock::now_ms;
@@ -83,7 +84,7 @@ pub(super) async fn run_now(State(workspace): Shared, by: By, body: Body) -> Ans
 pub(super) async fn submit(State(workspace): Shared, by: By, Body(mut settings): Body) -> Answer {
     let token = Body(settings.clone()).text("idempotency_token")?;
     settings.remove("idempotency_token");
-    settings.remove("access_control_list");
+    settings.remove(ACCESS);
     single_task(&mut settings);
     let name = settings.get("run_name").and_then(Value::as_str).unwrap_or_default().to_owned();
     by.audit("run.submit", &name).await?;
