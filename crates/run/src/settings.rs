@@ -21,6 +21,7 @@ pub(crate) use libraries::local;
 pub use problem::Problem;
 pub(crate) use raw::{FileArrival, JobCompletion, Periodic, TableUpdate, whole};
 pub use shape::numbers;
+pub(crate) use source::is_inside;
 pub use source::{GitReference, GitSource};
 
 use crate::condition::Operator;

@@ -3,7 +3,7 @@
 use super::Options;
 use crate::book::{Program, TASK_RUN_ID, TASK_RUN_PROPERTY};
 use crate::local::{Checkout, Handle, Launch, Packages};
-use crate::settings::{Libraries, Work, local};
+use crate::settings::{Libraries, Work, is_inside, local};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
@@ -136,7 +136,7 @@ impl<'a> Start<'a> {
     /// A file of the repository, which is not there yet, or of this machine.
     fn path(&self, file: &str) -> Result<PathBuf, String> {
         match &self.checkout {
-            Some(checkout) => Ok(checkout.folder.join(file)),
+            Some(checkout) => inside(&checkout.folder, file),
             None => local_file(file),
         }
     }
@@ -144,7 +144,7 @@ impl<'a> Start<'a> {
     /// Runs commands in the folder of a project.
     fn dbt(&mut self, project: &str, profiles: &str, commands: &[String]) -> Result<(), String> {
         let folder = match &self.checkout {
-            Some(checkout) => checkout.folder.join(project),
+            Some(checkout) => inside(&checkout.folder, project)?,
             None => PathBuf::from(local(project)),
         };
         if self.checkout.is_none() && !folder.is_absolute() {
@@ -255,6 +255,14 @@ impl<'a> Start<'a> {
     }
 }
 
+/// A path in a repository; references in it are resolved by now.
+fn inside(repository: &Path, path: &str) -> Result<PathBuf, String> {
+    match is_inside(path) {
+        true => Ok(repository.join(path)),
+        false => Err(format!("{path:?} is no path in the repository; give one from its root on, such as jobs/load.py")),
+    }
+}
+
 /// Whether the driver is put on another machine, which has no folder of this one.
 fn runs_elsewhere(words: &[String]) -> bool {
     let option = words.windows(2).any(|two| two[0] == "--deploy-mode" && two[1] == "cluster");
@@ -347,6 +355,16 @@ mod tests {
             [("load.py", "is no file of"), ("s3://b/load.py", "is no file of"), ("/no/such.py", "there is no")]
         {
             assert!(local_file(name).unwrap_err().contains(why), "{name}");
+        }
+    }
+
+    #[test]
+    fn files_of_a_repository_stay_in_it() {
+        let folder = Path::new("/sources/1");
+        assert_eq!(inside(folder, "jobs/load.py"), Ok(folder.join("jobs/load.py")));
+        assert_eq!(inside(folder, ""), Ok(folder.join("")));
+        for path in ["/etc/passwd", "file:/etc/passwd", "jobs/../../../x", "..", "file:///x"] {
+            assert!(inside(folder, path).unwrap_err().contains("is no path in the repository"), "{path}");
         }
     }
 

@@ -62,10 +62,16 @@ fn make(source: &GitSource, folder: &Path, environment: &Environment) -> io::Res
     Ok(())
 }
 
+/// What names another repository than the one that is being made.
+const OF_ANOTHER: [&str; 3] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"];
+
 /// What it says on standard output; what it says else goes to the messages of the task.
 fn git(arguments: &[&str], environment: &Environment) -> io::Result<String> {
     let mut command = Command::new("git");
     command.args(arguments).env_clear().envs(environment);
+    for name in OF_ANOTHER {
+        command.env_remove(name);
+    }
     // Nobody is there to be asked for a password.
     command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", PROTOCOLS).stdin(Stdio::null());
     let output = command.output().map_err(|e| super::files::about(&e, "`git` cannot be run", "install it"))?;

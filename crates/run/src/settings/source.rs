@@ -88,12 +88,17 @@ pub(super) fn of_task(
     if git.is_none() {
         problems.value(&format!("{at}/{kind}/source"), format!("{what}: source is GIT, and the job has no git_source"));
     }
-    if local(path).starts_with('/') || path.split('/').any(|part| part == "..") {
+    if !is_inside(path) {
         let why =
             format!("{what}: {path:?} is no path in the repository; give one from its root on, such as jobs/load.py");
         problems.value(&format!("{at}/{kind}"), why);
     }
     git.cloned()
+}
+
+/// Whether a path leads nowhere else than into the folder that it is joined to.
+pub(crate) fn is_inside(path: &str) -> bool {
+    !local(path).starts_with('/') && path.split('/').all(|part| part != "..")
 }
 
 pub(super) fn dbt(raw: RawDbt, Place { at, what }: Place<'_>, problems: &mut Problems) -> Work {

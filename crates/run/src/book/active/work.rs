@@ -96,23 +96,22 @@ impl Active {
         one: &impl Fn(&str) -> Result<String, Finished>,
         resolved: &mut Map<String, Value>,
     ) -> Result<Work, Finished> {
-        let mut all = |kind: &str, own: &[String]| -> Result<Vec<String>, Finished> {
+        let mut all = |field: &str, kind: &str, own: &[String]| -> Result<Vec<String>, Finished> {
             let given = self.overriding().get(kind).and_then(Value::as_array);
             let given = given.map(|texts| texts.iter().map(text).collect());
             let texts: Vec<String> = given.unwrap_or_else(|| own.to_vec());
             let texts = texts.iter().map(|text| one(text)).collect::<Result<Vec<_>, _>>()?;
-            let field = if kind == "dbt_commands" { "commands" } else { "parameters" };
             resolved.insert(field.to_owned(), texts.clone().into());
             Ok(texts)
         };
         Ok(match work {
             Work::Python { file, parameters } => {
-                Work::Python { parameters: all("python_params", parameters)?, file: one(file)? }
+                Work::Python { parameters: all("parameters", "python_params", parameters)?, file: one(file)? }
             }
             Work::Wheel { package, entry_point, parameters, named } if named.is_empty() => Work::Wheel {
                 package: package.clone(),
                 entry_point: entry_point.clone(),
-                parameters: all("python_params", parameters)?,
+                parameters: all("parameters", "python_params", parameters)?,
                 named: BTreeMap::new(),
             },
             Work::Wheel { package, entry_point, named, .. } => Work::Wheel {
@@ -126,14 +125,14 @@ impl Active {
                 parameters: self.by_name("base_parameters", "notebook_params", parameters, one, resolved)?,
             },
             Work::Dbt { project, profiles, commands } => {
-                let commands = all("dbt_commands", commands)?;
+                let commands = all("commands", "dbt_commands", commands)?;
                 Work::Dbt { commands, project: one(project)?, profiles: one(profiles)? }
             }
             Work::SparkSubmit { parameters } => {
-                Work::SparkSubmit { parameters: all("spark_submit_params", parameters)? }
+                Work::SparkSubmit { parameters: all("parameters", "spark_submit_params", parameters)? }
             }
             Work::SparkJar { jar, main_class, parameters } => Work::SparkJar {
-                parameters: all("jar_params", parameters)?,
+                parameters: all("parameters", "jar_params", parameters)?,
                 jar: one(jar)?,
                 main_class: main_class.clone(),
             },
